@@ -10,7 +10,8 @@ struct bale_extent_buffer {
     uint8_t *data;
     size_t capacity; /* whole blocks */
     uint32_t user;   /* who made it unevictable. Under file->lock */
-    /* Counted in volume->unevictable and the user's part of it, as some block is dirty or flushing. Under file->lock. */
+    /* Counted in volume->unevictable and the user's part of it, as some block is dirty or flushing.
+     * Under file->lock. */
     bool unevictable;
     /* A device may still write to blocks that are not valid: nothing else is put there. Under
      * file->lock. */

@@ -83,8 +83,8 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
 
-/* Writes length bytes at offset. Elements of a file with a lossy setting that lie in them as a whole
- * are rounded (rounds.h). data is read before the call returns (copied if the write must
+/* Writes length bytes at offset. Elements of a file with a lossy setting that lie in them as a
+ * whole are rounded (rounds.h). data is read before the call returns (copied if the write must
  * wait). Result: the bytes written, short only if an error came after the first. Errors:
  * BALE_E_NOSPACE, BALE_E_DQUOT, BALE_E_TOOBIG, BALE_E_IO, BALE_E_CANCELLED. */
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,

@@ -90,8 +90,8 @@ struct bale_file {
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
 
-/* For a reader beside a writer: takes over what the container has moved to, and drops what the cache
- * has of before. Under file->lock. */
+/* For a reader beside a writer: takes over what the container has moved to, and drops what the
+ * cache has of before. Under file->lock. */
 void bale_file_catch_up(struct bale_file *file);
 /* Whether the container has moved since then: what was read of it meanwhile belongs to another
  * commit than the file's size and extents. */

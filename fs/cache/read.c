@@ -268,8 +268,8 @@ static void read_finish(struct bale_file *file, struct read_op *op, int err)
     free(op);
 }
 
-/* Reads from *at on, until the end or until the container has moved: BALE_E_STALE. Under file->lock,
- * which it drops. */
+/* Reads from *at on, until the end or until the container has moved: BALE_E_STALE. Under
+ * file->lock, which it drops. */
 static int read_from(struct bale_file *file, struct read_op *op, uint64_t *at,
                      struct bale_scratch *scratch)
 {

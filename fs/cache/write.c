@@ -47,8 +47,8 @@ enum progress {
 };
 
 /* Whether so much more exceeds a limit for a user who has `own` of the `used` bytes. The last part
- * is for users that have less than what is left then: one user's flood leaves room for the writes of
- * others, which need not wait until it is stored. */
+ * is for users that have less than what is left then: one user's flood leaves room for the writes
+ * of others, which need not wait until it is stored. */
 static bool exceeds(uint64_t used, uint64_t own, uint64_t length, uint64_t limit)
 {
     uint64_t left = limit > used ? limit - used : 0;
@@ -248,8 +248,8 @@ static enum progress write_span(struct bale_file *file, const struct span *span,
 }
 
 /* lack: why there is no space. The first write after something was freed is to find it, so a thread
- * looks (write_job) before the write fails, and the write waits for what is on its way: not for ever,
- * as somebody may go on removing files that give back nothing. */
+ * looks (write_job) before the write fails, and the write waits for what is on its way: not for
+ * ever, as somebody may go on removing files that give back nothing. */
 static enum progress without_space(struct write_op *op, int lack, struct bale_scratch *scratch,
                                    int *err)
 {

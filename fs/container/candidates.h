@@ -27,9 +27,9 @@ struct bale_candidates {
 };
 
 /* Finds every frame whose head is whole, and every page, that ctx allows; what a page refers to may
- * lie behind ctx's size and end, because it may have been cut off since. ctx's container id 0: pages
- * may have any. What lies inside a frame whose stored bytes are all right is data of that frame, as
- * in a container that is stored raw: it is left out. Errors of reading, BALE_E_NOMEM. */
+ * lie behind ctx's size and end, because it may have been cut off since. ctx's container id 0:
+ * pages may have any. What lies inside a frame whose stored bytes are all right is data of that
+ * frame, as in a container that is stored raw: it is left out. Errors of reading, BALE_E_NOMEM. */
 int bale_candidates_find(struct bale_io *io, const struct bale_page_context *ctx,
                          struct bale_candidates *out);
 

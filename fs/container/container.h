@@ -98,12 +98,12 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
 /* A read that finds so often in a row that the data has moved gives up: no honest writer makes it. */
 #define BALE_MOVED_TRIES 1000
 
-/* For a container that follows: looks for a newer root, and goes on with what it refers to. 1: there
- * was one; 0: there was none; or a negative bale_err. Any thread; may wait for one that does the
- * same. */
+/* For a container that follows: looks for a newer root, and goes on with what it refers to. 1:
+ * there was one; 0: there was none; or a negative bale_err. Any thread; may wait for one that does
+ * the same. */
 int bale_container_follow(struct bale_container *container);
-/* Grows each time the container has gone on with another root, before anything is read by that. attr
- * (may be NULL) gets the attributes that belong to the result. */
+/* Grows each time the container has gone on with another root, before anything is read by that.
+ * attr (may be NULL) gets the attributes that belong to the result. */
 uint64_t bale_container_epoch(struct bale_container *container, struct bale_container_attr *attr);
 /* A number for what a root with these attributes refers to, never 0: roots of one container have
  * different ones, and others most probably. */

@@ -1,6 +1,6 @@
-/* Following the commits of somebody else, who may replace what a root refers to while it is read. What
- * was live in the newest root is never overwritten; so what fails its check is damaged only if the
- * newest root, read after that, is still the same. */
+/* Following the commits of somebody else, who may replace what a root refers to while it is read.
+ * What was live in the newest root is never overwritten; so what fails its check is damaged only if
+ * the newest root, read after that, is still the same. */
 #include <unistd.h>
 
 #include "format/err.h"
@@ -95,8 +95,8 @@ int bale_container_follow(struct bale_container *c)
     return result;
 }
 
-/* Whether it is too early to call it damaged. Reads the index again: a page of it may be what failed.
- * Under the writer lock. */
+/* Whether it is too early to call it damaged. Reads the index again: a page of it may be what
+ * failed. Under the writer lock. */
 static bool is_early(struct bale_container *c)
 {
     if (!c->config->remote)

@@ -21,8 +21,8 @@ struct bale_io_ops {
     /* Allocates blocks for [position, position + length) without changing the size.
      * BALE_E_UNSUPPORTED: cannot. */
     int (*allocate)(struct bale_io *io, uint64_t position, uint64_t length);
-    /* For a reader beside a writer on another machine: from now on reads show what the file has now.
-     * NULL: they always do. */
+    /* For a reader beside a writer on another machine: from now on reads show what the file has
+     * now. NULL: they always do. */
     int (*renew)(struct bale_io *io);
     /* Ends the io, also on failure. After a failure, what was written before may be lost: a file
      * system in user space or on a network stores it only now. */
@@ -41,8 +41,8 @@ int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_f
 
 /* Only for one made by bale_io_open_fd, which is only read. Its renew opens the file again, without
  * a page cache (O_DIRECT): on network file systems neither a descriptor that is kept nor cached
- * pages show what another machine has written. The number of the descriptor stays. BALE_E_NOENT: the
- * file was removed before the first time. */
+ * pages show what another machine has written. The number of the descriptor stays. BALE_E_NOENT:
+ * the file was removed before the first time. */
 void bale_io_set_remote(struct bale_io *io);
 
 /* Only for one made by bale_io_open_fd. When an ordinary user changes a file, the kernel takes its

@@ -29,10 +29,11 @@ struct bale_salvage {
 };
 
 /* Makes a new index: of the segments that can be read and, where they cannot, of the frames that
- * are whole, the newest first. So what was overwritten or cut off may come back. Calls found (may be
- * NULL) for each segment that it takes from them, on this thread and with the writer lock. If the
- * lengths of all frames do not sum to what the root says, some are missing: then what has no frame
- * in the lost ranges gives BALE_E_CORRUPT when it is read, until it is written; else it is a hole.
+ * are whole, the newest first. So what was overwritten or cut off may come back. Calls found (may
+ * be NULL) for each segment that it takes from them, on this thread and with the writer lock. If
+ * the lengths of all frames do not sum to what the root says, some are missing: then what has no
+ * frame in the lost ranges gives BALE_E_CORRUPT when it is read, until it is written; else it is a
+ * hole.
  *
  * With write, everything is written behind what the container has, and nothing but the root slots
  * is replaced: by a durable root, and one that confirms it. The container is as after

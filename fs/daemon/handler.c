@@ -25,8 +25,8 @@ void bale_handler_reply(const struct bale_handler *handler, uint64_t unique, int
 }
 
 /* 0, or the errno for a request that would change the store although this mount only reads, which
- * remounting alters for the kernel alone, or although another writer has the store. A RELEASE cannot
- * fail; it then writes nothing. */
+ * remounting alters for the kernel alone, or although another writer has the store. A RELEASE
+ * cannot fail; it then writes nothing. */
 static int refusal(const struct bale_handler *handler, const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;

@@ -19,8 +19,8 @@ void bale_log_file_put(const char *line, size_t length);
 int bale_log_file_begin(const struct bale_store *store);
 /* The path of the file; empty: there is none, or no place where it can be kept. Any thread. */
 void bale_log_file_path(char *path, size_t size);
-/* The path that the log of a mount of the store has in the i-th place; the process runs as the mount
- * would. False: there are no more places. The path may be empty. */
+/* The path that the log of a mount of the store has in the i-th place; the process runs as the
+ * mount would. False: there are no more places. The path may be empty. */
 bool bale_log_file_place(const struct bale_store *store, unsigned i, char *path, size_t size);
 /* While a store is frozen, its log stays in memory. Any thread. */
 void bale_log_file_hold(bool hold);

@@ -20,8 +20,8 @@ unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint6
 
 /* How many threads shall receive requests. */
 unsigned bale_request_threads(void);
-/* The most bytes of one write request, at a memory cap in bytes: each write that waits keeps as much
- * besides the cap, and each thread that receives requests has a buffer of that size within it. */
+/* The most bytes of one write request, at a memory cap in bytes: each write that waits keeps as
+ * much besides the cap, and each thread that receives requests has a buffer of that size within it. */
 unsigned bale_max_write(uint64_t cap);
 
 /* Processor time of this process, microseconds. */

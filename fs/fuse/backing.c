@@ -31,8 +31,8 @@ bool bale_backing_retry(struct bale_mount *mount, int fd)
     return fd < 0 && (errno == EMFILE || errno == ENFILE) && bale_nodes_evict(mount->nodes);
 }
 
-/* Whether the name leads to another inode or to none. Opening, unlike O_PATH, notices an inode that is
- * gone: after ESTALE the kernel looks the name up on the server. */
+/* Whether the name leads to another inode or to none. Opening, unlike O_PATH, notices an inode that
+ * is gone: after ESTALE the kernel looks the name up on the server. */
 static bool leads_elsewhere(const struct bale_node *node, int dir_fd, const char *name)
 {
     struct stat st;

@@ -21,9 +21,10 @@ int bale_backing_open(const char *path, int flags);
  * locks. Otherwise errno is left for the caller. */
 bool bale_backing_retry(struct bale_mount *mount, int fd);
 
-/* Beside a writer: e is the error of opening the node's inode, which another machine may have removed
- * while this one still knows its name. Then waits, a second or two at most, until the name leads elsewhere.
- * The result is e; or ESTALE, for which the kernel looks the name up in the mount again. */
+/* Beside a writer: e is the error of opening the node's inode, which another machine may have
+ * removed while this one still knows its name. Then waits, a second or two at most, until the name
+ * leads elsewhere. The result is e; or ESTALE, for which the kernel looks the name up in the mount
+ * again. */
 int bale_backing_look_again(struct bale_mount *mount, struct bale_node *node, int e);
 
 #endif

@@ -16,8 +16,8 @@ void bale_follower_destroy(struct bale_follower *follower);
 /* In a mount beside a writer, with a use of the file: shows the newest commit to somebody who opens
  * it. May read from the store. */
 void bale_follow_open(struct bale_mount *mount, struct bale_node *node);
-/* Likewise, after the file was read: if another commit was read than the kernel has pages of, has the
- * kernel drop these, soon. */
+/* Likewise, after the file was read: if another commit was read than the kernel has pages of, has
+ * the kernel drop these, soon. */
 void bale_follow_note(struct bale_mount *mount, struct bale_node *node);
 
 #endif

@@ -1,14 +1,15 @@
-/* The requests that are being handled, and giving up one whose handler stalls in a call on the store.
+/* The requests that are being handled, and giving up one whose handler stalls in a call on the
+ * store.
  *
- * The caller gets EINTR at once, and the handler goes on: its own reply fails as one whose caller is
- * gone, and is undone by the handler. Until then the directories and files that the request changes are
- * locked: requests that name something in them, or change them, are held back, as the kernel itself would
- * have held them back while the caller waited. So what the handler does late never meets a name that was
- * made again, or data that was written later. Then the kernel is told that it no longer knows these
- * names.
+ * The caller gets EINTR at once, and the handler goes on: its own reply fails as one whose caller
+ * is gone, and is undone by the handler. Until then the directories and files that the request
+ * changes are locked: requests that name something in them, or change them, are held back, as the
+ * kernel itself would have held them back while the caller waited. So what the handler does late
+ * never meets a name that was made again, or data that was written later. Then the kernel is told
+ * that it no longer knows these names.
  *
- * A request is in flight on the thread of its handler. If it goes on after its handler, it is detached
- * from that thread: what it uses then, it holds itself. */
+ * A request is in flight on the thread of its handler. If it goes on after its handler, it is
+ * detached from that thread: what it uses then, it holds itself. */
 #ifndef BALE_FS_FUSE_IN_FLIGHT_H
 #define BALE_FS_FUSE_IN_FLIGHT_H
 
@@ -54,8 +55,8 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight,
 
 /* True: the request names or changes something that is locked, and was copied. */
 bool bale_in_flight_hold_back(struct bale_in_flight *in_flight, const void *request, size_t size);
-/* The number of requests that have been in flight for ms or longer, and of those that are held back;
- * *longest_ms: since when the first of them has been in flight, or 0. */
+/* The number of requests that have been in flight for ms or longer, and of those that are held
+ * back; *longest_ms: since when the first of them has been in flight, or 0. */
 uint64_t bale_in_flight_stalled(struct bale_in_flight *in_flight, uint64_t ms,
                                 uint64_t *longest_ms);
 /* A value that changes when any thread begins or ends a request. */

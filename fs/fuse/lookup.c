@@ -18,8 +18,8 @@ struct entry_op {
     int fd;
 };
 
-/* 0: it has replied and unpinned the node. EAGAIN: it has done nothing, open the file first. ESTALE,
- * beside a writer: it has done nothing, look the name up again. */
+/* 0: it has replied and unpinned the node. EAGAIN: it has done nothing, open the file first.
+ * ESTALE, beside a writer: it has done nothing, look the name up again. */
 static int reply_entry(fuse_req_t req, struct bale_node *node, int fd, const struct stat *backing)
 {
     struct bale_mount *mount = bale_mount_of(req);

@@ -5,9 +5,9 @@
 #include "fs/fuse/mount.h"
 
 /* What a change of a regular file's data or owner leaves of its permissions, as they are now, also
- * after changes beside the mount. As on ext4, suid goes, and sgid goes with execution for the group;
- * without that (mandatory locking) it stays if the caller is root or in the group. *loses: whether
- * any bit goes. fd and EAGAIN as in bale_attr_get. */
+ * after changes beside the mount. As on ext4, suid goes, and sgid goes with execution for the
+ * group; without that (mandatory locking) it stays if the caller is root or in the group. *loses:
+ * whether any bit goes. fd and EAGAIN as in bale_attr_get. */
 int bale_mode_left(struct bale_mount *mount, struct bale_node *node, int fd, fuse_req_t req,
                    mode_t *mode, bool *loses);
 

@@ -26,8 +26,8 @@ void bale_request_note_handler(const _Atomic uint64_t *unique);
  * directories. */
 bool bale_request_is_given_up(void);
 
-/* Sets bale_current_request and bale_working_for from a request as the kernel wrote it, at least a struct fuse_in_header
- * long; nothing beyond that has been checked. */
+/* Sets bale_current_request and bale_working_for from a request as the kernel wrote it, at least a
+ * struct fuse_in_header long; nothing beyond that has been checked. */
 void bale_request_note(const void *request, size_t size);
 
 #endif

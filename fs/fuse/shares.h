@@ -1,8 +1,8 @@
 /* A number of things, such as descriptors, that the users of a mount share.
  *
- * A user may take one while he has fewer than are then free. So one user gets at most a half, n users at
- * most 1/(n+1) each, and something is left for the next one, whatever they do. Some are for the mount's
- * owner alone, who is bounded by nothing else. Any thread; the lock is a leaf. */
+ * A user may take one while he has fewer than are then free. So one user gets at most a half, n
+ * users at most 1/(n+1) each, and something is left for the next one, whatever they do. Some are
+ * for the mount's owner alone, who is bounded by nothing else. Any thread; the lock is a leaf. */
 #ifndef BALE_FS_FUSE_SHARES_H
 #define BALE_FS_FUSE_SHARES_H
 

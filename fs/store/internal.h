@@ -149,8 +149,8 @@ void bale_sessions_free(struct bale_store *store);
 enum bale_session_state bale_session_state(const void *store, uint32_t session);
 
 /* touch.c */
-/* What cleans up scratch space goes by the age of files: gives those of .balefs the present time. For
- * a writer, when it opens the store and once a day. */
+/* What cleans up scratch space goes by the age of files: gives those of .balefs the present time.
+ * For a writer, when it opens the store and once a day. */
 void bale_store_touch(const struct bale_store *store);
 
 /* lock.c; store->path and root_fd are set. */

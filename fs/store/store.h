@@ -200,9 +200,9 @@ int bale_store_shut(const char *path, struct bale_reason *why);
 /* .balefs of a store that is open for writing, which the caller closes; -1: of another, or there is
  * no descriptor. */
 int bale_store_log_directory(const struct bale_store *store);
-/* Opens a file for appending that only its owner can read, or makes it. dir: where nobody else makes
- * files, or .balefs; what is not such a file is removed. renew: begins a new file, and the one that
- * was there gets the suffix ".1". errno is set on failure. */
+/* Opens a file for appending that only its owner can read, or makes it. dir: where nobody else
+ * makes files, or .balefs; what is not such a file is removed. renew: begins a new file, and the
+ * one that was there gets the suffix ".1". errno is set on failure. */
 int bale_store_log_open(int dir, const char *name, bool renew, int *fd);
 
 /* ---- Settings by directory ------------------------------------------------------------------- */

@@ -5,7 +5,8 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 
-/* Those that a mount reads and never writes; it writes the others when it begins and at checkpoints. */
+/* Those that a mount reads and never writes; it writes the others when it begins and at
+ * checkpoints. */
 void bale_store_touch(const struct bale_store *store)
 {
     static const char *const names[] = {BALE_VOLUME, BALE_VOLUME_COPY, BALE_TOP};

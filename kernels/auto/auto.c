@@ -79,8 +79,8 @@ static bool is_clear(const struct estimates *e)
             e->literals <= e->raw - e->raw * 5 / 32 && e->lz4 > e->zstd + e->zstd / 8);
 }
 
-/* Makes the sample, and estimates what one parse of it shows. Every other piece goes into the second
- * half, so that the first half is a sample too. */
+/* Makes the sample, and estimates what one parse of it shows. Every other piece goes into the
+ * second half, so that the first half is a sample too. */
 static struct estimates look(struct bale_auto *a, bool half_may_do, const uint8_t *raw,
                              uint32_t raw_length)
 {

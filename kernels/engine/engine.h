@@ -92,10 +92,10 @@ static inline bool bale_engine_run_inline(struct bale_engine *engine, struct bal
 /* NULL is fine. */
 void bale_engine_destroy(struct bale_engine *engine);
 
-/* threads: how many work for one user, and one more for others while they do; 0 means as many as the
- * affinity mask and the cgroup's CPU limit allow. The order is
- * by priority; within a priority users take turns by the time that their items took, and a user's
- * items are first in, first out. BALE_OK or BALE_E_NOMEM. */
+/* threads: how many work for one user, and one more for others while they do; 0 means as many as
+ * the affinity mask and the cgroup's CPU limit allow. The order is by priority; within a priority
+ * users take turns by the time that their items took, and a user's items are first in, first out.
+ * BALE_OK or BALE_E_NOMEM. */
 int bale_engine_cpu_create(unsigned threads, struct bale_engine **engine);
 
 /* CPUs this process may use: affinity mask and cgroup v2 (or v1) CPU limit; at least 1. */

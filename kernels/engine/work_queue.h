@@ -73,12 +73,12 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item);
 
 /* The next item for a worker; waits for one. The last worker that has none takes no items but those
- * of a user of whom no worker has one. *completed: the item has its status, and the worker only calls
- * done. NULL: stop was set, and no item is left for this worker. */
+ * of a user of whom no worker has one. *completed: the item has its status, and the worker only
+ * calls done. NULL: stop was set, and no item is left for this worker. */
 struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed);
 
-/* A worker that got an item which was not completed has spent so many nanoseconds on it. Priority and
- * user are the item's, which may be gone. */
+/* A worker that got an item which was not completed has spent so many nanoseconds on it. Priority
+ * and user are the item's, which may be gone. */
 void bale_work_queue_end(struct bale_work_queue *queue, enum bale_priority priority, uint32_t user,
                          uint64_t ns);
 

@@ -98,8 +98,8 @@ struct float_steps {
 };
 
 /* For `auto`, of an extent of FLOAT_ESTIMATE_LEAST bytes or more: a guess at the type of its
- * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type, and are no
- * decimals. */
+ * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type, and are
+ * no decimals. */
 bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                       uint32_t below, struct float_layout *type);
 

@@ -42,8 +42,8 @@ static void list_types(struct float_layout types[TYPES])
                 .size_log2 = sizes[i], .lead = (uint8_t)(n / 2), .big_endian = n % 2 != 0};
 }
 
-/* Whether the middle window, with the best of the types for it, is what costs say: less than `below`, or
- * decimals. */
+/* Whether the middle window, with the best of the types for it, is what costs say: less than
+ * `below`, or decimals. */
 static bool is_worth_more(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                           const struct guess *best, uint32_t below)
 {

@@ -1,10 +1,10 @@
-/* Times the kernels of fsst one by one, as they would be with other sizes of its splits and tables of slots
- * (kernels/fsst/sizes.h, which it is compiled with), for tests/bench/paper-fsst. Data stays in the GPU's memory, and no
- * store and no stream ever has what they make.
+/* Times the kernels of fsst one by one, as they would be with other sizes of its splits and tables
+ * of slots (kernels/fsst/sizes.h, which it is compiled with), for tests/bench/paper-fsst. Data
+ * stays in the GPU's memory, and no store and no stream ever has what they make.
  *
- * usage: fsst_stages FILE BYTES: so many bytes in flight, whole extents, the file again and again. Prints a JSON object:
- * the sizes; for each kernel the microseconds of the best of RUNS, its threads, registers and shared memory, and how
- * many of its blocks fit a multiprocessor. */
+ * usage: fsst_stages FILE BYTES: so many bytes in flight, whole extents, the file again and again.
+ * Prints a JSON object: the sizes; for each kernel the microseconds of the best of RUNS, its
+ * threads, registers and shared memory, and how many of its blocks fit a multiprocessor. */
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -9,11 +9,12 @@ namespace bale_lzss
 {
 /* A warp goes through a piece 32 symbols at a time, a lane for each.
  *
- * Matches are found without a search. one(i) is the set of distances at which symbol i occurs; two(i) =
- * one(i) & one(i + 1) is the set for the two symbols from i on, four(i) = two(i) & two(i + 2), and
- * eight(i) likewise. A match of less than eight symbols is put together from these, the longer part
- * first, and its distance is the least in the set that is left. Longer matches are rarely reached by
- * the parse; then all lanes measure one together. The cost does not depend on the bytes.
+ * Matches are found without a search. one(i) is the set of distances at which symbol i occurs;
+ * two(i) = one(i) & one(i + 1) is the set for the two symbols from i on, four(i) = two(i) & two(i +
+ * 2), and eight(i) likewise. A match of less than eight symbols is put together from these, the
+ * longer part first, and its distance is the least in the set that is left. Longer matches are
+ * rarely reached by the parse; then all lanes measure one together. The cost does not depend on the
+ * bytes.
  *
  * two(i) needs the symbol behind i, and eight(i) seven, so the parse is seven symbols behind. */
 constexpr uint32_t BEHIND = 7;

@@ -1,8 +1,9 @@
-/* Compresses a file with fsst as it would be with other sizes of its splits and tables of slots (kernels/fsst/sizes.h,
- * which it is compiled with), on one core, for tests/bench/paper-fsst. What it makes stays in memory: no store and no
- * stream ever has it.
+/* Compresses a file with fsst as it would be with other sizes of its splits and tables of slots
+ * (kernels/fsst/sizes.h, which it is compiled with), on one core, for tests/bench/paper-fsst. What
+ * it makes stays in memory: no store and no stream ever has it.
  *
- * usage: fsst_sweep FILE. Prints a JSON object: the sizes, bytes raw and stored, and MB/s of the best of RUNS. */
+ * usage: fsst_sweep FILE. Prints a JSON object: the sizes, bytes raw and stored, and MB/s of the
+ * best of RUNS. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

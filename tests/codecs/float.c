@@ -66,7 +66,8 @@ static uint64_t special_pattern(uint32_t i, uint64_t *state)
 /* Hundredths as doubles, with a number of more digits and what else doubles are among them. */
 static uint64_t price_pattern(uint32_t i, uint64_t *state)
 {
-    const double d = (double)(1000000 + surface(i, 8, state) / 1000) / 100;
+    const int64_t cents = 1000000 + surface(i, 8, state) / 1000;
+    const double d = (double)cents / 100;
     uint64_t bits;
 
     memcpy(&bits, &d, sizeof bits);
@@ -75,7 +76,8 @@ static uint64_t price_pattern(uint32_t i, uint64_t *state)
 
 static uint64_t tenth_pattern(int64_t value)
 {
-    const float f = (float)(value / 500) / 10;
+    const int64_t tenths = value / 500;
+    const float f = (float)tenths / 10;
     uint32_t bits;
 
     memcpy(&bits, &f, sizeof bits);

@@ -1,8 +1,8 @@
-/* The library on a GPU, in a program that uses CUDA itself: from memory of the host and of the device to
- * either, after what is in a stream, beside memory and streams that stay the program's.
+/* The library on a GPU, in a program that uses CUDA itself: from memory of the host and of the
+ * device to either, after what is in a stream, beside memory and streams that stay the program's.
  *
- * usage: cuda_api_test; skipped where there is no GPU. The plug-in is found where this program has its
- * libraries. */
+ * usage: cuda_api_test; skipped where there is no GPU. The plug-in is found where this program has
+ * its libraries. */
 #include <cuda_runtime_api.h>
 
 #include "kernels/api/context.h"

@@ -1,6 +1,7 @@
-/* What is around nvCOMP's codecs in the CUDA engine: the CPU decodes what is encoded, and streams made by hand, with
- * checksums that match, get the CPU's answer. Not for nvCOMP itself, which never ends with some bad streams: the plug-in
- * is the emulated one, whose nvCOMP (emulation/nvcomp.c) checks less than the specifications ask for.
+/* What is around nvCOMP's codecs in the CUDA engine: the CPU decodes what is encoded, and streams
+ * made by hand, with checksums that match, get the CPU's answer. Not for nvCOMP itself, which never
+ * ends with some bad streams: the plug-in is the emulated one, whose nvCOMP (emulation/nvcomp.c)
+ * checks less than the specifications ask for.
  *
  * usage: closed_test PLUGIN */
 #include "format/err.h"

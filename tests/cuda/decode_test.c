@@ -1,5 +1,6 @@
-/* The CUDA engine's decoders of our codecs whose encoders may make any valid stream: what the CPU encoded, streams
- * made by hand, and streams that were made to harm, with checksums that match, get the CPU's answer.
+/* The CUDA engine's decoders of our codecs whose encoders may make any valid stream: what the CPU
+ * encoded, streams made by hand, and streams that were made to harm, with checksums that match, get
+ * the CPU's answer.
  *
  * usage: decode_test PLUGIN [ROUNDS]; skipped where there is no GPU. */
 #include "format/err.h"

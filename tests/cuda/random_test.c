@@ -1,5 +1,6 @@
-/* The dispatcher with the CUDA engine beside the CPU's, while the CUDA engine fails at random: whatever
- * fails, all items come back right (tests/cuda/random_items.h). Skipped where there is no GPU.
+/* The dispatcher with the CUDA engine beside the CPU's, while the CUDA engine fails at random:
+ * whatever fails, all items come back right (tests/cuda/random_items.h). Skipped where there is no
+ * GPU.
  *
  * usage: random_test PLUGIN ROUNDS: a plug-in with bale_cuda_fault_set */
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* On a device whose blocks have too little shared memory for a codec, that codec stays with the CPU, and the others work.
+/* On a device whose blocks have too little shared memory for a codec, that codec stays with the
+ * CPU, and the others work.
  *
  * usage: shared_test PLUGIN, the emulated one */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Preloaded into balefs doctor: what a cluster has and this machine lacks. FAKE_QUOTA="USED HARD":
- * the user's quota, in KiB, of the file system of any directory. FAKE_SQUASH=UID: what root makes in
- * a directory belongs to that user. */
+ * the user's quota, in KiB, of the file system of any directory. FAKE_SQUASH=UID: what root makes
+ * in a directory belongs to that user. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

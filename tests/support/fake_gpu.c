@@ -1,5 +1,5 @@
-/* A GPU engine's plug-in without a GPU: a thread does batches with the CPU's codecs, and as much is wrong as
- * BALE_FAKE_GPU says (tests/support/fake_words.h).
+/* A GPU engine's plug-in without a GPU: a thread does batches with the CPU's codecs, and as much is
+ * wrong as BALE_FAKE_GPU says (tests/support/fake_words.h).
  *
  * Items are taken where they lie, from memory that was pinned, or that is the device's
  * (tests/support/fake_memory.h). A stream is a function that waiting for it calls. */

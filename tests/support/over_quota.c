@@ -1,8 +1,8 @@
 /* Preloaded into a daemon: a quota that is used up, for machines whose kernel has none. While the
  * file OVER_QUOTA_FLAG exists, files of the user OVER_QUOTA_UID get no more blocks: EDQUOT, unless
- * the file OVER_QUOTA_FREED, which counts in the same quota, has been emptied; that one gets nothing
- * back. With OVER_QUOTA_PROJECT, a number, these files are in that project, and its limit shows as
- * ENOSPC, as on XFS. */
+ * the file OVER_QUOTA_FREED, which counts in the same quota, has been emptied; that one gets
+ * nothing back. With OVER_QUOTA_PROJECT, a number, these files are in that project, and its limit
+ * shows as ENOSPC, as on XFS. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

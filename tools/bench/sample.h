@@ -1,6 +1,6 @@
-/* What a bench takes of files and trees: extents, as a mount would have them. If all of them are more
- * than the limit, it takes some, spread evenly over all: so that a file whose beginning differs from
- * the rest is not judged by that. */
+/* What a bench takes of files and trees: extents, as a mount would have them. If all of them are
+ * more than the limit, it takes some, spread evenly over all: so that a file whose beginning
+ * differs from the rest is not judged by that. */
 #ifndef BALE_TOOLS_BENCH_SAMPLE_H
 #define BALE_TOOLS_BENCH_SAMPLE_H
 

@@ -42,8 +42,8 @@ static void file_system(struct bale_doctor *doctor, const char *path)
 }
 
 /* A file server may give root's files to another user, and refuse root everything else: then the
- * daemon of root's mount can act neither for root nor for others. made: a directory that this process
- * has just made, or NULL; e is then why not. True: it was reported. */
+ * daemon of root's mount can act neither for root nor for others. made: a directory that this
+ * process has just made, or NULL; e is then why not. True: it was reported. */
 static bool squashed(struct bale_doctor *doctor, const char *made, int e)
 {
     static const char advice[] =

@@ -1,6 +1,7 @@
-/* Walks over trees in mounts and stores and adds up the space that their files take. The walk runs on
- * a thread of its own: while a change of a directory waits for the store or for a thaw, the kernel
- * keeps whoever reads that directory waiting too, and a file is not counted while it is committed. */
+/* Walks over trees in mounts and stores and adds up the space that their files take. The walk runs
+ * on a thread of its own: while a change of a directory waits for the store or for a thaw, the
+ * kernel keeps whoever reads that directory waiting too, and a file is not counted while it is
+ * committed. */
 #ifndef BALE_TOOLS_INSPECT_SURVEY_H
 #define BALE_TOOLS_INSPECT_SURVEY_H
 
@@ -32,8 +33,8 @@ void bale_survey_begin(struct bale_survey *survey);
 
 /* Surveys a file or a directory. The walk skips symbolic links and other file systems; a file with
  * several names counts once. BALE_OK; BALE_E_BUSY, after a message: it waits for what does not
- * come, so that totals lack something, and survey can only be ended; or another negative bale_err, after a
- * message: nothing is known of path. */
+ * come, so that totals lack something, and survey can only be ended; or another negative bale_err,
+ * after a message: nothing is known of path. */
 int bale_survey_path(struct bale_survey *survey, const char *path, struct bale_totals *totals);
 
 void bale_survey_end(struct bale_survey *survey);

@@ -36,8 +36,8 @@ void bale_join_mounted(struct bale_join *join, int pid);
  * bale_join_close. */
 bool bale_join_leave(struct bale_join *join);
 
-/* Before bale_join_close. Whether the last task of the same session said the same of the same mount,
- * a short time ago; notes that it is said now. */
+/* Before bale_join_close. Whether the last task of the same session said the same of the same
+ * mount, a short time ago; notes that it is said now. */
 bool bale_join_said(struct bale_join *join, const char *text);
 
 void bale_join_close(struct bale_join *join); /* also call it after a failure */

@@ -1,4 +1,5 @@
-/* The parts of balefs recompress: what it is to do, the walk over a tree, and the hints at the end. One thread. */
+/* The parts of balefs recompress: what it is to do, the walk over a tree, and the hints at the end.
+ * One thread. */
 #ifndef BALE_TOOLS_MOUNT_RECOMPRESS_H
 #define BALE_TOOLS_MOUNT_RECOMPRESS_H
 

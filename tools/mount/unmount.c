@@ -126,8 +126,8 @@ static int by_helper(const char *point, struct bale_umount_how how)
     return BALE_EXIT_UNMOUNT_FAILED;
 }
 
-/* Tries again for a second, or half of it if somebody is seen who uses the mount: a balefs stat that
- * asks the daemon just now keeps it busy for a moment. False with errno. */
+/* Tries again for a second, or half of it if somebody is seen who uses the mount: a balefs stat
+ * that asks the daemon just now keeps it busy for a moment. False with errno. */
 static bool detach(const char *point, bool lazy)
 {
     char users[USERS_NAMED * 48];

@@ -45,8 +45,8 @@ static void test_flood(void)
     CHECK_EQ_U(taken, FLOOD + 3);
 }
 
-/* Time counts and not number: a user whose work takes a hundred times as long has a hundredth of the
- * turns, and who was away begins with what the others have. */
+/* Time counts and not number: a user whose work takes a hundred times as long has a hundredth of
+ * the turns, and who was away begins with what the others have. */
 static void test_time(void)
 {
     static struct bale_turns turns = {.sums = true};

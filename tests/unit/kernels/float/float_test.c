@@ -310,8 +310,8 @@ static void test_planes(void)
     struct float_layout layout;
 
     for (uint32_t i = 0; i < sizeof raw / 4; i++) {
-        const float x = (float)(i % SIDE), y = (float)(i / SIDE % SIDE),
-                    z = (float)(i / SIDE / SIDE);
+        const uint32_t row = i / SIDE, plane = row / SIDE;
+        const float x = (float)(i % SIDE), y = (float)(row % SIDE), z = (float)plane;
         const float f =
             wave(0.019F * x + 0.1F) * wave(0.026F * y + 0.2F) * wave(0.006F * z + 0.3F) +
             wave(0.026F * x + 0.4F) * wave(0.019F * y + 0.7F) * wave(0.0054F * z);
