@@ -60,6 +60,7 @@ struct bale_store_lock {
     _Atomic int64_t looked; /* when the last look began, or the lock was taken: bale_platform_now */
     bool text;              /* the lock's text is ours, and release removes it */
     bool link;              /* the file system has no flock: the file's existence is the lock */
+    int64_t touched;        /* when bale_store_touch was last called: the watch's */
     /* The watch. looking is held over a look, and locked before bale_store.change. */
     pthread_mutex_t looking;
     pthread_cond_t ended;

@@ -1,4 +1,5 @@
 #include "fs/store/lock_watch.h"
+
 #include "format/err.h"
 #include "fs/store/internal.h"
 #include "kernels/base/cond.h"
@@ -24,13 +25,12 @@ bool bale_store_is_stopped(struct bale_store *store)
 static void *lock_watch_thread(void *arg)
 {
     struct bale_store *store = arg;
-    int64_t touched = bale_platform_now();
     bool end = false;
 
     while (!end) {
         bale_lock_look(store);
-        if (bale_platform_now() - touched > DAY_MS && !atomic_load(&store->stopped)) {
-            touched = bale_platform_now();
+        if (bale_platform_now() - store->lock.touched > DAY_MS && !atomic_load(&store->stopped)) {
+            store->lock.touched = bale_platform_now();
             bale_store_touch(store);
         }
         uint64_t until = bale_clock_ns() + PERIOD_NS;
@@ -47,6 +47,7 @@ int bale_store_watch(struct bale_store *store)
 {
     if (store->access != BALE_STORE_WRITE)
         return 0;
+    store->lock.touched = bale_platform_now();
     store->lock.watched =
         bale_thread_start(&store->lock.watch, "balefs-lock", lock_watch_thread, store) == 0;
     return store->lock.watched ? 0 : BALE_E_NOMEM;
