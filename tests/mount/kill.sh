@@ -58,7 +58,6 @@ for ((i = 1; i <= kills; i++)); do
         mount_up "$store" "$mnt"
         mount_down "$mnt"
         fsck_clean "$store"
-        reader_clean "$store"
     fi
 done
 mount_up "$store" "$mnt"

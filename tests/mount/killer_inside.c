@@ -26,7 +26,7 @@ static void pause_us(uint64_t us)
 /* ---- append: crumbs, each closed; crumbs in a file held open; a stream with fsyncs ----------- */
 
 enum { CLOSED = 0, HELD = 1, STREAM = 2 }; /* instances */
-static const uint64_t append_most[] = {1 << 20, 4 << 20, 40 << 20};
+static const uint64_t append_most[] = {1 << 20, 4 << 20, 8 << 20};
 static const uint64_t append_piece[] = {400, 3000, 300000};
 
 static void append_name(const struct job *job, uint64_t number, char name[static 64])

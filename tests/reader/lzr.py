@@ -115,42 +115,44 @@ def slots_of(occur: list[int], weights: list[int], m: int) -> list[tuple[int, in
 
 
 class Stream:
-    """32 states and a stack of words."""
+    """32 states and a stack of words. In a step the highest lane takes the last word."""
 
     def __init__(self, words: Sequence[int]) -> None:
         self.words = list(words)
         self.states = [0] * LANES
         for _ in range(2):
-            self.refill(range(LANES))
+            for lane in reversed(range(LANES)):
+                self.states[lane] = self.refilled(self.states[lane])
         require(all(1 << 15 <= x < 1 << 31 for x in self.states))
 
-    def refill(self, lanes: Sequence[int]) -> None:
-        require(len(lanes) <= len(self.words))
-        first = len(self.words) - len(lanes)
-        for lane, word in zip(lanes, self.words[first:]):
-            self.states[lane] = self.states[lane] << 16 | word
-        del self.words[first:]
+    def refilled(self, x: int) -> int:
+        require(len(self.words) > 0)
+        return x << 16 | self.words.pop()
 
-    def after(self, lanes: Sequence[int]) -> None:
-        self.refill([lane for lane in lanes if self.states[lane] < 1 << 15])
-
-    def symbols(self, tables: dict[int, Table]) -> dict[int, int]:
-        """A step: a symbol for each lane that has a table."""
-        found = {}
-        for lane, table in tables.items():
-            require(len(table.slots) > 0)
-            x, m = self.states[lane], len(table.slots)
-            found[lane], f, cum = table.slots[x % m]
-            self.states[lane] = f * (x // m) + x % m - cum
-        self.after(list(tables))
+    def symbols(self, tables: Sequence[Optional[Table]]) -> list[int]:
+        """A step: a symbol for each lane that has a table, and 0 for the others."""
+        found = [0] * len(tables)
+        for lane in reversed(range(len(tables))):
+            table = tables[lane]
+            if table is None:
+                continue
+            m = len(table.slots)
+            require(m > 0)
+            high, slot = divmod(self.states[lane], m)
+            found[lane], f, cum = table.slots[slot]
+            x = f * high + slot - cum
+            self.states[lane] = x if x >= 1 << 15 else self.refilled(x)
         return found
 
-    def raw(self, bits: dict[int, int]) -> dict[int, int]:
+    def raw(self, bits: Sequence[int]) -> list[int]:
         """A step: so many raw bits for each lane."""
-        found = {lane: self.states[lane] & (1 << k) - 1 for lane, k in bits.items()}
-        for lane, k in bits.items():
-            self.states[lane] >>= k
-        self.after([lane for lane, k in bits.items() if k])
+        found = [0] * len(bits)
+        for lane in reversed(range(len(bits))):
+            if bits[lane]:
+                x = self.states[lane]
+                found[lane] = x & (1 << bits[lane]) - 1
+                x >>= bits[lane]
+                self.states[lane] = x if x >= 1 << 15 else self.refilled(x)
         return found
 
     def carries(self) -> list[int]:
@@ -190,24 +192,22 @@ class Decoder:
         self.streams = [Stream(part) if n else None for n, part in zip(self.left, parts)]
 
     def round(self, stream: Stream, lanes: int) -> list[Match]:
-        runs = stream.symbols({i: self.runs for i in range(lanes)})
-        matches = stream.symbols({i: self.matches for i in range(lanes) if runs[i] != RUN_ONLY})
-        offsets = stream.symbols({i: self.offsets for i, c in matches.items() if c != NO_MATCH})
-        classes = []
-        for i in range(lanes):
-            offset = offset_class(offsets[i]) if offsets.get(i, 0) > 2 else (0, 0)
-            classes.append((offset, match_class(matches.get(i, NO_MATCH)), run_class(runs[i])))
+        runs = stream.symbols([self.runs] * lanes)
+        matches = stream.symbols([None if c == RUN_ONLY else self.matches for c in runs])
+        offsets = stream.symbols([None if c == NO_MATCH else self.offsets for c in matches])
+        classes = [(offset_class(offsets[i]) if offsets[i] > 2 else (0, 0), match_class(matches[i]),
+                    run_class(runs[i])) for i in range(lanes)]
         bits = [sum(k for _, k in of) for of in classes]
-        low = stream.raw({i: min(k, 15) for i, k in enumerate(bits)})
-        high = stream.raw({i: k - 15 for i, k in enumerate(bits) if k > 15})
+        low = stream.raw([min(k, 15) for k in bits])
+        high = stream.raw([max(k - 15, 0) for k in bits])
         found = []
         for i, of in enumerate(classes):
-            raw, values = low[i] | high.get(i, 0) << 15, []
+            raw, values = low[i] | high[i] << 15, []
             for least, k in of:
                 values.append(least + (raw & (1 << k) - 1))
                 raw >>= k
-            if offsets.get(i, 0) <= 2:
-                values[0] = -1 - offsets.get(i, 0)
+            if offsets[i] <= 2:
+                values[0] = -1 - offsets[i]
             found.append(Match(values[2], values[1], values[0]))
         return found
 
@@ -231,15 +231,13 @@ class Decoder:
         self.write(sequences, literals)
 
     def decode_literals(self, stream: Stream, sequences: list[Match], count: int) -> bytearray:
-        at, positions = len(self.out), []
+        at, tables = len(self.out), []
         for s in sequences:
-            positions += range(at, at + s.run)
+            tables += [self.literals[i % len(self.literals)] for i in range(at, at + s.run)]
             at += s.run + s.length
         literals = bytearray()
         for first in range(0, count, LANES):
-            tables = {i: self.literals[positions[first + i] % len(self.literals)]
-                      for i in range(min(LANES, count - first))}
-            literals += bytes(stream.symbols(tables).values())
+            literals += bytes(stream.symbols(tables[first:min(first + LANES, count)]))
         return literals
 
     def write(self, sequences: list[Match], literals: bytes) -> None:
@@ -252,8 +250,9 @@ class Decoder:
             require(len(out) + s.length <= self.length)
             if s.length:
                 require(offset <= len(out))
-                for _ in range(s.length):
-                    out.append(out[-offset])
+                start = len(out) - offset
+                piece = out[start:start + s.length]
+                out += (piece * (s.length // offset + 1))[:s.length]
 
     def run(self) -> bytes:
         turn = 0
