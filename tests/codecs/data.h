@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 enum data_kind {
@@ -31,15 +30,28 @@ static inline void data_random(uint64_t *state, uint8_t *out, size_t length)
         out[i] = (uint8_t)(data_next(state) >> 56);
 }
 
+/* Appends the number to the text, which ends at end; returns its new end. */
+static inline char *data_number(char *end, unsigned number)
+{
+    if (number >= 10)
+        end = data_number(end, number / 10);
+    *end = (char)('0' + number % 10);
+    return end + 1;
+}
+
+/* Words like "12-word345 ". Tests fill megabytes: printf would take longer than what they test. */
 static inline void data_text(uint64_t *state, uint8_t *out, size_t length)
 {
     size_t at = 0;
 
     while (at < length) {
         char word[32];
-        int n = snprintf(word, sizeof word, "%u-word%u ", (unsigned)(data_next(state) % 50),
-                         (unsigned)(data_next(state) % 400));
-        size_t take = (size_t)n < length - at ? (size_t)n : length - at;
+        unsigned last = (unsigned)(data_next(state) % 400); /* drawn before the first */
+        char *end = data_number(word, (unsigned)(data_next(state) % 50));
+        memcpy(end, "-word", 5);
+        end = data_number(end + 5, last);
+        *end++ = ' ';
+        size_t take = (size_t)(end - word) < length - at ? (size_t)(end - word) : length - at;
         memcpy(out + at, word, take);
         at += take;
     }
