@@ -19,8 +19,9 @@ enum {
     CODEC_LENGTH_MAX = 1 << 20,
     CODEC_GUARD = 64,
     CODEC_GUARD_BYTE = 0x5a,
-    /* For a frame, or for what one holds, with its guards. */
-    CODEC_ROOM = CODEC_LENGTH_MAX + (16 << 10),
+    /* For a frame, or for what one holds, with its guards: more than the raw bytes. */
+    CODEC_ROOM_MORE = 16 << 10,
+    CODEC_ROOM = CODEC_LENGTH_MAX + CODEC_ROOM_MORE,
     CODEC_DATA_EQUAL = DATA_KINDS, /* one kind more than data.h has */
 };
 
@@ -115,16 +116,18 @@ static inline uint8_t *codec_place(struct codec_items *list, uint8_t *room)
     return room + (codec_next(list) % 2 ? 4096 : CODEC_GUARD + codec_next(list) % 1000);
 }
 
-static inline void codec_guard(uint8_t *room)
+/* Of the room, as much as the job needs: most jobs are short. */
+static inline void codec_guard(const struct codec_job *job, uint8_t *room)
 {
-    memset(room, CODEC_GUARD_BYTE, CODEC_ROOM);
+    memset(room, CODEC_GUARD_BYTE, job->raw_length + CODEC_ROOM_MORE);
 }
 
-/* Nothing but [begin, begin + length) of the room was written. */
-static inline void codec_check_guards(const uint8_t *room, const uint8_t *begin, size_t length)
+/* Nothing but [begin, begin + length) of what codec_guard filled was written. */
+static inline void codec_check_guards(const struct codec_job *job, const uint8_t *room,
+                                      const uint8_t *begin, size_t length)
 {
     CHECK(rig_all(room, begin, CODEC_GUARD_BYTE));
-    CHECK(rig_all(begin + length, room + CODEC_ROOM, CODEC_GUARD_BYTE));
+    CHECK(rig_all(begin + length, room + job->raw_length + CODEC_ROOM_MORE, CODEC_GUARD_BYTE));
 }
 
 static inline uint8_t *codec_room(struct codec_items *list, unsigned i, unsigned which)
@@ -144,7 +147,7 @@ static inline void codec_prepare_encode(struct codec_items *list, unsigned i,
 {
     struct codec_job *job = &list->jobs[i];
 
-    codec_guard(codec_room(list, i, 1));
+    codec_guard(job, codec_room(list, i, 1));
     memcpy(job->raw, job->original, job->raw_length);
     list->items[i] = (struct bale_item){
         .kind = BALE_ITEM_ENCODE,
@@ -170,7 +173,7 @@ static inline void codec_prepare_decode(struct codec_items *list, unsigned i,
         job->frame[codec_next(list) % job->frame_length] ^= (uint8_t)(1 + codec_next(list) % 255);
     job->expected = bale_frame_decode(list->scratch, job->frame, job->frame_length,
                                       codec_room(list, i, 0), job->raw_length, NULL);
-    codec_guard(codec_room(list, i, 0));
+    codec_guard(job, codec_room(list, i, 0));
     memcpy(job->stored, job->frame, job->frame_length);
     list->items[i] = (struct bale_item){
         .kind = BALE_ITEM_DECODE,
@@ -226,7 +229,7 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
 
     if (!CHECK_EQ(item->status, BALE_OK))
         return;
-    codec_check_guards(codec_room(list, i, 1), job->stored, item->stored_length);
+    codec_check_guards(job, codec_room(list, i, 1), job->stored, item->stored_length);
     CHECK_EQ_U(item->stored_length, (size_t)item->frame.head_length + item->frame.stored_length);
     CHECK_EQ(bale_frame_decode(list->scratch, job->stored, item->stored_length, back,
                                job->raw_length, &frame),
@@ -253,7 +256,7 @@ static inline void codec_check_decoded(struct codec_items *list, unsigned i)
     struct codec_job *job = &list->jobs[i];
 
     CHECK_EQ(item->status, job->expected);
-    codec_check_guards(codec_room(list, i, 0), job->raw,
+    codec_check_guards(job, codec_room(list, i, 0), job->raw,
                        item->status == BALE_OK ? job->raw_length : 0);
     if (item->status == BALE_OK)
         CHECK_EQ_MEM(job->raw, job->original, job->raw_length);
