@@ -66,7 +66,7 @@ static int longest(const struct table *t, const uint8_t *in, uint32_t left)
 
     for (uint32_t c = 0; c < t->count; c++) {
         const struct string *s = &t->symbols[c];
-        if (s->length <= left && memcmp(s->bytes, in, s->length) == 0 &&
+        if (s->length <= left && s->bytes[0] == in[0] && memcmp(s->bytes, in, s->length) == 0 &&
             (best < 0 || s->length > t->symbols[best].length))
             best = (int)c;
     }
@@ -106,7 +106,7 @@ static uint32_t count_piece(const struct table *t, const uint8_t *in, uint32_t l
 static void add(const struct string *s, uint64_t gain)
 {
     for (uint32_t i = 0; i < candidate_count; i++)
-        if (candidates[i].length == s->length &&
+        if (candidates[i].length == s->length && candidates[i].bytes[0] == s->bytes[0] &&
             memcmp(candidates[i].bytes, s->bytes, s->length) == 0) {
             candidates[i].gain += gain;
             return;

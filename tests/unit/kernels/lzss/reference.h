@@ -16,12 +16,13 @@ struct reference_how {
 static inline uint32_t reference_length(const uint8_t *s, uint32_t i, uint32_t distance,
                                         uint32_t most, uint32_t symbol)
 {
-    uint32_t n = 0;
+    const uint8_t *before = s + (size_t)(i - distance) * symbol;
+    const uint8_t *here = s + (size_t)i * symbol;
+    uint32_t same = 0;
 
-    while (n < most && memcmp(s + (size_t)(i - distance + n) * symbol, s + (size_t)(i + n) * symbol,
-                              symbol) == 0)
-        n++;
-    return n;
+    while (same < most * symbol && before[same] == here[same])
+        same++;
+    return same / symbol;
 }
 
 /* One piece of count symbols. Returns the number of tokens; *payload is moved on. flags are
