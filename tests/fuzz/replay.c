@@ -1,13 +1,16 @@
 /* Runs the fuzz targets without a fuzzer.
  *
  *   fuzz_replay TARGET FILE...   each file as input, as after a finding
- *   fuzz_replay --check DIR      writes every target's seeds to DIR/TARGET-N, also the corpus to
+ *   fuzz_replay --check DIR [--few]
+ *                                writes every target's seeds to DIR/TARGET-N, also the corpus to
  *                                start a fuzzer from; replays those files, then each with every
- *                                byte changed and cut at every length */
+ *                                byte changed, in one way with --few, and cut at every length */
 #include <string.h>
 
 #include "tests/check.h"
 #include "tests/fuzz/target.h"
+
+static bool few;
 
 static size_t load(const char *path, uint8_t *data, size_t room)
 {
@@ -41,7 +44,7 @@ static void vary(const struct fuzz_target *target, const uint8_t *seed, size_t s
 
     memcpy(data, seed, size);
     for (size_t at = 0; at < size; at++) {
-        for (size_t i = 0; i < sizeof(changes); i++) {
+        for (size_t i = few ? sizeof(changes) - 1 : 0; i < sizeof(changes); i++) {
             data[at] = seed[at] ^ changes[i];
             target->run(data, size);
         }
@@ -76,6 +79,7 @@ int main(int argc, char **argv)
     static uint8_t data[1 << 20];
     const struct fuzz_target *target = fuzz_targets;
 
+    few = check_few(&argc, argv);
     if (argc == 3 && strcmp(argv[1], "--check") == 0) {
         for (; target->name != NULL; target++)
             check_target(target, argv[2]);
