@@ -8,7 +8,7 @@ import re
 
 FUNCTION = re.compile(r"^(?!struct \w+ \{|static const struct|extern|typedef)([\w][\w \*\n]*?[ \*\n])(\w+)\(([^;{}]*)\)\n\{", re.M)
 FUNCTION_TYPE = re.compile(r"\btypedef [^;()]*?(?:\(\*(\w+)\)|(\w+))\(")
-CHAIN = r"((?:\w+(?:\([^()]*\))?(?:\[[^\]]*\])?(?:->|\.))+)(\w+)"  # "op->file.", "closed"
+CHAIN = r"\b((?:\w+(?:\([^()]*\))?(?:\[[^\]]*\])?(?:->|\.))+)(\w+)"  # "op->file.", "closed"
 STRUCT = re.compile(r"\bstruct (\w+) \{")
 POINTER = re.compile(r"\(\*\s*(?:const\s+)?(\w+)(?:\[\w*\])?\)\s*\(")
 

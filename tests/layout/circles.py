@@ -19,6 +19,7 @@ The test fails on a circle that is not declared, on a declaration that is not a 
 that is not exact or not needed. --list prints every member, who sets it and who calls through it, in all rooms.
 """
 import collections
+import functools
 import json
 import os
 import re
@@ -75,6 +76,7 @@ def direct(found):
     return {(path, defined[symbol]) for path, symbols in used.items() for symbol in symbols if symbol in defined}
 
 
+@functools.cache
 def room(path):
     return os.path.dirname(path)
 
