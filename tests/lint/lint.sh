@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The sources as the linters want them.
-# usage: lint.sh format|shell|python|tidy, with BALE_SOURCE and, for tidy, BALE_BUILD in the environment
+# usage: lint.sh format|shell|python|tidy, with BALE_SOURCE and BALE_BUILD in the environment
 set -euo pipefail
 cd "${BALE_SOURCE:?}"
 
@@ -25,10 +25,24 @@ scripts() {
         'FNR == 1 { if ($0 ~ pattern) printf "%s%c", FILENAME, 0; nextfile }' {} +
 }
 
+# new_only LINTER WORD...: runs it on those of the files, named as files does, that it has not passed before as they
+# are now: their checksums stay in the build directory. For linters that look at each file alone.
+new_only() {
+    local names passed status=0
+    passed=${BALE_BUILD:?}/tests/lint/$1-$({ "$1" --version; cat .clang-format; } | sha256sum | cut -c -16)
+    mapfile -d '' -t names
+    sha256sum -- "${names[@]}" >"$passed.new.$$"
+    touch "$passed"
+    { grep -vxFf "$passed" "$passed.new.$$" || [ $? = 1 ]; } | cut -c 67- | xargs -r -d '\n' "$@" || status=$?
+    [ "$status" != 0 ] || cp "$passed.new.$$" "$passed"
+    rm "$passed.new.$$"
+    return "$status"
+}
+
 case ${1:?usage: lint.sh format|shell|python|tidy} in
 format)
     command -v clang-format >/dev/null || skip "there is no clang-format"
-    files '*.c' '*.h' '*.cu' '*.cuh' | xargs -0 clang-format --dry-run --Werror
+    files '*.c' '*.h' '*.cu' '*.cuh' | new_only clang-format --dry-run --Werror
     ;;
 shell)
     command -v shellcheck >/dev/null || skip "there is no shellcheck"
@@ -36,7 +50,7 @@ shell)
     ;;
 python)
     command -v pyflakes3 >/dev/null || skip "there is no pyflakes3"
-    scripts '^#!.*python' '*.py' | xargs -0 pyflakes3
+    scripts '^#!.*python' '*.py' | new_only pyflakes3
     ;;
 tidy)
     command -v clang-tidy >/dev/null || skip "there is no clang-tidy"
