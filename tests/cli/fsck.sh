@@ -159,7 +159,7 @@ run 0 fsck "$store"
 # Cancelled: the exit code says so. It is stopped while it has a file open, and goes on with the signal; where it was
 # faster than this script it is tried again.
 words=()
-for i in {1..3000}; do words+=("dir/more$i" "$work/text"); done
+for i in {1..400}; do words+=("dir/more$i" "$work/text"); done
 "$make_store" "$store" "${words[@]}"
 # reads_dir PID: the process has a file of $store/dir open, or has ended
 reads_dir() { ! lives "$1" || readlink "/proc/$1/fd/"* 2>/dev/null | grep -qF "$store/dir/"; }

@@ -83,11 +83,14 @@ run 0 get --json "$work/fast"
 is auto "$(json 'd["codec"]')" "for the ratio"
 rm -r "$work/tree" "$work/fast"
 for size in 1M 1m 1MB 1MiB 1024K 1024KB 1024KiB 1048576 1048576B 1.0M; do
+    run 0 set --extent 64K "$store"
     run 0 set --extent "$size" "$store"
-    run 0 get --json "$store"
-    is 1048576 "$(json 'd["extent"]')" "--extent $size"
-    run 0 set --extent default "$store"
+    run 0 get "$store"
+    prints ', extent 1048576$'
 done
+run 0 set --extent default "$store"
+run 0 get --json "$store"
+is "131072 False" "$(json 'd["extent"], d["extent_chosen"]')" "--extent default"
 fails 2 "--extent 1MBs: it is 16K to 64M, in steps of 4K, or default: see balefs set --help" set --extent 1MBs "$store"
 run 0 set "$store" zstd
 run 0 get --json "$store"

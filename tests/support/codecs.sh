@@ -4,7 +4,7 @@
 # codecs WORD [CONDITION]: a line for each codec c of `balefs help codecs --json`, in the order of ids, that fulfils the
 # condition: the word. Both are expressions in Python.
 codecs() {
-    "${BALEFS:?}" help codecs --json | /usr/bin/python3 -c 'import json, sys
+    "${BALEFS:?}" help codecs --json | /usr/bin/python3 -S -c 'import json, sys
 for c in sorted(json.load(sys.stdin), key=lambda c: c["id"]):
     if '"${2:-True}"':
         print('"$1"')'
