@@ -237,8 +237,10 @@ static void test_random(uint64_t seed)
     rig_clear(&rig);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const uint64_t seeds = check_few(&argc, argv) ? 12 : 40;
+
     test_bounded(true);
     test_bounded(false);
     test_waiting();
@@ -246,7 +248,7 @@ int main(void)
     test_promise();
     test_give_back();
     test_appends();
-    for (uint64_t seed = 1; seed <= 40; seed++)
+    for (uint64_t seed = 1; seed <= seeds; seed++)
         test_random(seed);
     return check_result();
 }
