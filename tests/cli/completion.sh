@@ -35,8 +35,9 @@ has() {
     done
 }
 
-for command in $("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p') help; do
-    has "balefs " "$command"
+mapfile -t commands < <("$balefs" --help | sed -nE 's/^  ([a-z]+)  .*/\1/p')
+has "balefs " "${commands[@]}" help
+for command in "${commands[@]}" help; do
     has "balefs ${command:0:2}" "$command"
 done
 is "mount" "$(offers "balefs mou")" "a command begun"

@@ -17,7 +17,7 @@
 
 enum {
     RANDOM_JOBS = 16, /* items of a thread under way */
-    RANDOM_LENGTH_MAX = 300000,
+    RANDOM_LENGTH_MAX = 200000,
     RANDOM_GUARD = 64,
     /* A frame of any chunk size, or its raw bytes, and what follows. */
     RANDOM_ROOM = RANDOM_LENGTH_MAX + 8192,
