@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# mounts.sh MODE DIRECTORY: runs the programs in DIRECTORY on a mount.
+# mounts.sh MODE DIRECTORY [--few]: runs the programs in DIRECTORY on a mount; with --few, a shorter stress.
 #
 # MODE: root, direct: by root, io=cached or direct. user, user_direct: by an ordinary user through fusermount3, who is
 # known in this test's mount namespace only. root_held: a user's store, mounted by root.
@@ -10,6 +10,7 @@ export LC_ALL=C
 
 mode=$1
 programs=$2
+few=("${@:3}")
 : "${BALEFS:?}"
 user=54321
 
@@ -101,8 +102,9 @@ fi
 mount_up "${mounter[@]}"
 top_mode=$("${runner[@]}" stat -c %a "$work/mnt")
 for program in data holes names attr ids locks stress; do
-    status=0
-    "${runner[@]}" "$programs/fuse_${program}_plain_test" "$work/mnt" || status=$?
+    status=0 arguments=("$work/mnt")
+    [ "$program" != stress ] || arguments+=(${few[@]+"${few[@]}"})
+    "${runner[@]}" "$programs/fuse_${program}_plain_test" "${arguments[@]}" || status=$?
     case $status in
     0) ;;
     77) say "$program: skipped" ;;

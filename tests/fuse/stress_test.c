@@ -9,6 +9,7 @@
 
 #define PROCESSES 6
 #define STEPS 3000
+#define STEPS_FEW 1000
 #define DIRECTORIES 8
 #define FILES 24
 #define DEPTH 3
@@ -182,6 +183,7 @@ static int count_entry(const char *path, const struct stat *st, int kind, struct
 
 int main(int argc, char **argv)
 {
+    int steps = check_few(&argc, argv) ? STEPS_FEW : STEPS;
     pid_t pids[PROCESSES];
 
     where_begin(argc, argv);
@@ -190,7 +192,7 @@ int main(int argc, char **argv)
         pids[i] = fork();
         if (pids[i] == 0) {
             seed = i + 1;
-            for (int n = 0; n < STEPS; n++)
+            for (int n = 0; n < steps; n++)
                 step();
             fflush(NULL);
             _exit(atomic_load(&check_failures) > 0);
