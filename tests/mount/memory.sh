@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 fill=${1:?usage: memory.sh FILL [GIB]}
-gib=${2:-8}
+gib=${2:-4}
 mount_begin memory
 store=$work/store mnt=$work/mnt
 mkdir "$mnt"
