@@ -63,7 +63,7 @@ struct bale_root {
     uint8_t height;     /* of the tree; BALE_HEIGHT_SETTINGS: tree is the settings page */
     uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */
     uint16_t parameter; /* of the setting */
-    /* Of the setting, too, but in the settings page instead of the slot: not read and written here. */
+    /* Belongs to the setting, but lies in the settings page: the slot has no part of it. */
     struct bale_field field;
     uint8_t rounds; /* enum bale_rounds */
 };

@@ -176,8 +176,8 @@ static int write_settings_and_root(struct bale_container *c, const struct bale_i
     return bale_container_write_root(c, root);
 }
 
-/* Of an empty file. A settings page must not lie behind empty slots, so the root is without: then
- * the codec stands alone if it can, else auto does. */
+/* Writes the root of an empty file. It has no settings page, which must not lie behind empty slots:
+ * so it has the codec without its field, or auto if the codec is a lossy one. */
 static int write_empty_root(struct bale_container *c)
 {
     struct bale_container_attr attr = c->attr, bare = c->attr;

@@ -9,7 +9,7 @@
 
 /* What another machine writes may arrive in another order, and some seconds later. */
 #define PATIENCE_NS (8 * BALE_SECOND_NS)
-#define FORGET_NS (60 * BALE_SECOND_NS) /* after so long, another failure is a case of its own */
+#define FORGET_NS (60 * BALE_SECOND_NS) /* a failure after this time gets new patience */
 #define PAUSE_US 50000
 #define LOOKS 16 /* at a root that was rejected */
 

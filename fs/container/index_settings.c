@@ -7,7 +7,7 @@ static bool same_ref(const struct bale_ref *a, const struct bale_ref *b)
     return a->position == b->position && a->length == b->length && a->checksum == b->checksum;
 }
 
-/* Whether the present page says what the next one would. */
+/* Whether a new settings page would have the same contents as the one in use. */
 static bool says_the_same(const struct bale_index *index)
 {
     const struct bale_settings *a = &index->settings, *b = &index->next_settings;

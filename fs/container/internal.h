@@ -70,7 +70,7 @@ struct bale_container {
     bool read_only;          /* nothing may be written: by the config, or because of recovery */
     enum bale_recovery recovery;
 
-    /* Of a container that follows. Guarded by the writer lock. */
+    /* For a container that follows. Guarded by the writer lock. */
     struct bale_root seen;            /* the newest root that was found */
     struct bale_container_attr empty; /* of a container without a root */
     uint64_t doubted; /* when a check below `seen` first failed: bale_clock_ns; or 0 */

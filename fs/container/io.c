@@ -282,7 +282,7 @@ static const struct bale_io_ops fd_ops = {
     .close = fd_close,
 };
 
-/* Of one that is only read. */
+/* For a file that is only read. */
 static const struct bale_io_ops remote_ops = {
     .read = fd_read,
     .size = fd_size,

@@ -50,7 +50,8 @@ static int keep_slots(struct repairing *r)
     return r->refused ? BALE_E_NOSPACE : BALE_OK;
 }
 
-/* A root that is nothing stays only where there is nothing. */
+/* Keeps the root in use. If it is that of a container without a commit, this is refused where the
+ * container has frames: the file would become an empty one. */
 static int settle(struct repairing *r)
 {
     int err = r->c->root.generation == 0 ? bale_container_has_frames(r->c) : BALE_OK;

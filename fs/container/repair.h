@@ -57,9 +57,9 @@ int bale_container_has_frames(struct bale_container *container);
 /* What a repair may do, and what it did. */
 struct bale_repair {
     bool write;   /* else it only says what it would do */
-    bool settle;  /* the root in use stays, with what is damaged below it; no file that has frames
-                     becomes an empty one by that */
-    bool salvage; /* bale_container_salvage, and a root stays below which something is damaged */
+    bool settle;  /* keeps the root in use, even if something below it is damaged; never makes a
+                     file that has frames an empty one */
+    bool salvage; /* calls bale_container_salvage; also keeps a root with damage below it */
     bool stuck;   /* the container does not open by the rules */
 
     /* Called before [position, position + length) of the container is replaced; false: it must not
@@ -76,8 +76,9 @@ struct bale_repair {
 
 /* Which root a repair works on. err, recovery: of opening the container by the rules; wanted: the
  * root that somebody chose for a container in doubt, or BALE_PICK_BY_RULES. False: nothing of the
- * container may be changed, because an older root is whole and serves: if a page of the newest were
- * restored, missing bytes of its commit might look like damage, and the newest root serve. */
+ * container may be changed, because an older root is whole and is used. If a page of the newest
+ * root were restored, that root would be used instead, and bytes that its commit never wrote would
+ * look like damage. */
 bool bale_repair_root(int err, enum bale_recovery recovery, bool settle, enum bale_root_pick wanted,
                       enum bale_root_pick *pick);
 

@@ -1,8 +1,8 @@
 /* Restoring lost pages of the index. A page is made again from the frames and pages that say what
  * it can have referred to; it is the lost one, byte for byte, if it has the checksum that the page
  * above it, or the root, has of it. So nothing comes back that was overwritten, punched or cut off.
- * No weaker rule would do, as that frames do not overlap and their lengths have the right sum: a
- * file may show only a part of a frame, and no frame says which. */
+ * It is not enough that frames do not overlap and that their lengths have the right sum: a file may
+ * show only a part of a frame, and no frame says which part. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,8 +41,8 @@ struct restore {
     uint8_t bytes[BALE_PAGE_MAX];
 };
 
-/* Whether the page has the checksum that place has of it, with its generation or, if that is
- * unknown, one of some that it can have. */
+/* Whether the page has the checksum that place names. The page's generation is part of it: if that
+ * is unknown, some that it can have are tried. */
 static bool is_proven(struct restore *r, const struct place *place, uint64_t least, unsigned tries)
 {
     uint64_t generation = place->generation ? place->generation : place->limit;

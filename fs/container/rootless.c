@@ -36,8 +36,8 @@ static int find_page(struct bale_io *io, const struct bale_page_context *ctx,
     return err;
 }
 
-/* Whether this was a container: a slot is one's by its magic, or both are zeros and data follows
- * them at once, or a page of an index is right. */
+/* Whether this was a container: a root slot has the magic, or both slots are zeros and a frame
+ * follows them directly, or there is a valid page of an index. */
 static int was_container(struct bale_io *io, const struct bale_page_context *ctx,
                          const struct bale_candidates *all)
 {
@@ -80,7 +80,8 @@ static uint32_t find_extent(const struct bale_candidates *all, uint32_t usual)
     return extent;
 }
 
-/* Sets what the frames and pages show, and a page of the index that is nowhere. */
+/* Sets what the frames and pages show. The root refers to a page of the index that does not exist:
+ * all of the index is lost. */
 static void fill_root(const struct bale_candidates *all, const struct bale_container_attr *defaults,
                       struct bale_root *root)
 {

@@ -11,8 +11,9 @@
 #include "fs/container/repair.h"
 #include "kernels/base/array.h"
 
-/* A lost piece is a segment whose frame is these bytes. A frame of codec zero has so many, whatever
- * its raw length is; these are none, so that reading the piece fails. */
+/* A lost piece is a segment whose frame is these bytes. They are as long as a frame of codec zero,
+ * which has the same length for any number of raw bytes; but they are not a frame, so reading the
+ * piece fails. */
 #define LOST_BYTES "lost: see balefs-fsck(1), lost: see balefs-fsck(1), "
 #define LOST_LENGTH 52u
 #define LOST_STEP 56u        /* from one to the next */
@@ -116,7 +117,7 @@ static bool is_claimed(const struct salvage *s, const struct bale_segment *frame
     return *i < s->claims.count && claims[*i].position < frame->position + frame->frame_length;
 }
 
-/* Of frames that overlap none can be trusted. */
+/* If frames overlap, none of them can be trusted. */
 static void drop_overlaps(struct bale_candidates *candidates)
 {
     struct bale_segment *frames = candidates->frames;
@@ -350,7 +351,7 @@ static int find(struct salvage *s)
         err = place(s);
     if (err == BALE_OK)
         err = count(s);
-    /* With the right sum no frame is missing, and a gap was a hole. */
+    /* If the sum is right, no frame is missing, and a gap was a hole. */
     s->incomplete = s->stored != s->c->root.stored;
     return err == BALE_OK && s->incomplete ? count_gaps(s) : err;
 }

@@ -23,8 +23,8 @@ uint64_t bale_freeze_limit_begin(struct bale_freeze_limit *limit, uint32_t secon
 bool bale_freeze_limit_extend(struct bale_freeze_limit *limit, uint64_t number, uint32_t seconds);
 /* The seconds that the freeze may still last, rounded up; 0: none lasts. */
 uint64_t bale_freeze_limit_left(struct bale_freeze_limit *limit);
-/* Somebody thaws. number: of the freeze that has to end here, or 0: any. False: it had ended by
- * itself, or another has begun; the caller of that freeze is told so once. */
+/* Ends a freeze. number: the one that is to end, or 0: any. False: it had ended by itself, or
+ * another has begun; the caller of that freeze is told so once. */
 bool bale_freeze_limit_end(struct bale_freeze_limit *limit, uint64_t number);
 
 /* Lets all changes of the mount go on, also those that were kept back, which are handled here. */

@@ -78,7 +78,7 @@ static int open_own_directory(const char *path)
     return fd;
 }
 
-/* Where a place is; empty: it is not for this user. store: the store's path. */
+/* The directory of a place, or "" if this user has none there. store: the store's path. */
 static void place_path(enum place place, const char *store, char path[static PATH_MAX])
 {
     const char *base = place == PLACE_TMP ? "/tmp" : getenv("XDG_RUNTIME_DIR");

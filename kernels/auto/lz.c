@@ -162,7 +162,7 @@ static bool needs(const struct closer *c, uint64_t bytes)
 
 bool bale_auto_zstd_needs(struct bale_auto *a, const uint8_t *raw, uint32_t length, uint64_t bytes)
 {
-    /* Of few bytes all are counted: entropy is underrated otherwise. */
+    /* If there are few bytes, all are counted: their entropy would be underrated otherwise. */
     struct closer c = {.a = a, .raw = raw, .share = length < BALE_AUTO_CLOSER ? SHARE_OF : SHARE};
     uint32_t last = 0, misses = 0, anchor = 0, at = 1, check = CHECK;
 

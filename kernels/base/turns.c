@@ -47,7 +47,7 @@ struct bale_turn *bale_turns_next(const struct bale_turns *turns, bool fresh)
 {
     const struct bale_turns_user *next = NULL;
 
-    /* From behind the last one: of those that have used the same, all have their turn. */
+    /* Begin behind the user that was last, so that users who have used the same alternate. */
     for (unsigned i = 1; i <= BALE_TURNS; i++) {
         unsigned number = (turns->last + i) % BALE_TURNS;
         uint64_t bits = turns->waiting[number / 64] >> number % 64;

@@ -44,7 +44,7 @@ struct cuda_codec_ops {
     /* For our codecs: the bytes of working memory for one chunk. A batch has working memory for at
      * least one of its chunks, and the codec does as many chunks at a time (bale_parts). */
     size_t room;
-    /* Of our codecs: the working memory of a resident block (bale_rooms). */
+    /* For our own codecs: the working memory of a resident block (bale_rooms). */
     size_t block_room;
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets

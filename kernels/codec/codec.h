@@ -29,7 +29,7 @@ struct bale_codec {
      * an earlier one left. */
     int (*create)(void **work);
     void (*destroy)(void *work);
-    /* Of a codec with an extent part: makes it from a frame's raw bytes, 1 or more, which begin at
+    /* For a codec with an extent part: makes it from a frame's raw bytes, 1 or more, which begin at
      * offset in the file and will be encoded in chunks of chunk_size, and what is known of the
      * array there (field; all zero: nothing), as a pure function of these. What decoding needs of
      * field and offset goes into the part. Returns its length, at most capacity, which may be 0, or

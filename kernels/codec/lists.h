@@ -21,7 +21,7 @@ struct cuda_lists {
     size_t *decode_room;
     size_t *decoded_lengths;
     int *statuses;
-    /* Of codecs with an extent part, for each frame: cells of BALE_CUDA_PART bytes, and what lies
+    /* For codecs with an extent part, for each frame: cells of BALE_CUDA_PART bytes, and what lies
      * there. */
     uint8_t *parts;
     struct cuda_part *made;

@@ -9,7 +9,7 @@
 
 #define BALE_CUDA_CHUNK_LOG2_MAX 16
 #define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
-/* Of an extent part, in device memory: no codec here has a longer one. */
+/* Room for an extent part in device memory: no codec here has a longer one. */
 #define BALE_CUDA_PART 2048u
 
 /* From the host, for each chunk. */

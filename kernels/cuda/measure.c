@@ -63,7 +63,8 @@ static void fill_chunks(const struct bale_gpu_trial *trial, const struct bale_cu
     }
 }
 
-/* Of a frame's chunks from *i on, and of its part; *i becomes the next frame's first. */
+/* The stored bytes of a frame's chunks from *i on, and of its part; *i becomes the next frame's
+ * first chunk. */
 static uint64_t stored_of(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host,
                           size_t *i)
 {

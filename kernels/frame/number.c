@@ -10,7 +10,8 @@
 
 enum { DIGITS = 17 };
 
-/* What the library finds in its process, and puts back: the comma of a locale would end a number. */
+/* What the process had set, to be restored: in a locale with a decimal comma, a number would end at
+ * its point. */
 struct found {
     locale_t ours;
     locale_t theirs;
@@ -121,8 +122,8 @@ static void shorten(char *text)
         snprintf(exponent, (size_t)(text + BALE_NUMBER_TEXT - exponent), "e%d", power);
 }
 
-/* Of 17 digits, two texts differ by less than two numbers do: what is rounded upwards to so many
- * lies below the next number. */
+/* Texts of 17 digits lie closer together than numbers do, so a number that is rounded upwards to 17
+ * digits still lies below the next number. */
 void bale_number_print_down(double number, char text[static BALE_NUMBER_TEXT])
 {
     struct found found;

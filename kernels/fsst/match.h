@@ -31,14 +31,14 @@ static inline uint32_t fsst_match_length(fsst_match match)
     return match >> 16;
 }
 
-/* Of the slot of the first three bytes. */
+/* What the slot of the first three bytes has. */
 struct fsst_long {
     uint64_t bytes;
     uint32_t shift; /* 64 less the bits of the symbol */
     fsst_match match;
 };
 
-/* Of the slot of the two bytes. */
+/* What the slot of the two bytes has. */
 struct fsst_pair {
     uint32_t bytes;
     fsst_match match;

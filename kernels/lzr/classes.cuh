@@ -41,7 +41,7 @@ __device__ inline value_class match_class(uint32_t c)
     return value_class{3 + ((4 + (c - 17) % 4) << bits), bits};
 }
 
-/* Of classes that do not repeat an offset. */
+/* For classes that do not repeat an offset. */
 __device__ inline value_class offset_class(uint32_t c)
 {
     if (c < 6)

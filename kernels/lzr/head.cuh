@@ -62,7 +62,7 @@ struct placing {
 constexpr uint32_t UNIT = 4;               /* bytes that a placer does together */
 constexpr uint32_t SLICE = UNIT * PLACERS; /* bytes of the window that the placers do together */
 
-/* Of four bytes. */
+/* The sources of four bytes. */
 struct alignas(8) two_sources {
     uint32_t low, high;
 };
@@ -75,8 +75,8 @@ union slice_sources {
 
 constexpr uint32_t MARKED = 4 * SLICE; /* bytes of the window whose sequences are marked together */
 
-/* Of each byte, whether a sequence begins there; of each 32 bytes, the number of the last sequence
- * that begins before them. */
+/* For each byte, whether a sequence begins there; for each 32 bytes, the number of the last
+ * sequence that begins before them. */
 struct marks {
     uint32_t begins[MARKED / 32];
     uint16_t numbers[MARKED / 32];

@@ -120,7 +120,7 @@ static inline struct lzr_class lzr_match_class(unsigned class)
                               (uint8_t)bits};
 }
 
-/* Of classes that do not repeat an offset. */
+/* For classes that do not repeat an offset. */
 static inline struct lzr_class lzr_offset_class(unsigned class)
 {
     unsigned bits;

@@ -43,7 +43,7 @@ struct found {
 
 /* The scratch of a chunk. What was found is not needed any more when there are sequences. */
 struct room {
-    /* Of each sequence: offset, length << 16, run << 25. Later: its raw bits. */
+    /* For each sequence: offset, length << 16, run << 25. Later: its raw bits. */
     uint32_t sequence[SEQUENCES_MAX];
     union {
         found f;

@@ -67,7 +67,7 @@ static inline uint64_t lzr_load64(const uint8_t *p)
     return v;
 }
 
-/* Of the first bytes of p, of which 8 are read. */
+/* The hash of the first bytes of p; 8 bytes of p are read. */
 static inline uint32_t lzr_hash(const uint8_t *p, unsigned bytes, unsigned bits)
 {
     return (uint32_t)((lzr_load64(p) << (64 - 8 * bytes)) * UINT64_C(0x9e3779b97f4a7c15) >>

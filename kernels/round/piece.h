@@ -10,11 +10,12 @@
 
 enum { BALE_ROUND_BEGIN = 4096 }; /* bytes of a file that show what it is */
 
-/* What the elements of a file are that has begun so, by what its setting says: begin is its first
- * bytes, BALE_ROUND_BEGIN or all. NULL: *field says it, with type f32 or f64 (of npy, from the
- * header). Else nothing is to be rounded, and the answer is what the file is: "HDF5", "NetCDF",
- * "NumPy" (of a field with another offset than its header's), "zip", "gzip", "zstd", "xz", "tar",
- * "ELF", "text", or with npy "no NumPy array of f32 or f64"; *field is then all zero. */
+/* Whether the elements of a file may be rounded, and what they are. said: what the file's setting
+ * says of them; begin: its first bytes, BALE_ROUND_BEGIN of them or all. NULL: they may be rounded;
+ * *field then has the type f32 or f64 (of npy, from the header). Else they may not, *field is all
+ * zero, and the answer is what the file is: "HDF5", "NetCDF", "NumPy" (of a field with another
+ * offset than its header's), "zip", "gzip", "zstd", "xz", "tar", "ELF", "text", or with npy "no
+ * NumPy array of f32 or f64". */
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field);
 

@@ -20,7 +20,7 @@ struct bale_rounding {
     bool big_endian;
 };
 
-/* Of a step in binary64 bits. BALE_E_INVALID unless 2^-1021 <= step <= 2^1021. */
+/* step: the bits of a binary64. BALE_E_INVALID unless 2^-1021 <= step <= 2^1021. */
 int bale_rounding_make(struct bale_rounding *rounding, enum bale_round_type type, bool big_endian,
                        uint64_t step);
 

@@ -50,7 +50,7 @@ static const struct option long_options[] = {
  * damaged. */
 #define CANNOT_PRINT 1
 #define DAMAGED 2
-/* Of print_contents: nothing was printed, and there is a newer commit. */
+/* Returned by print_contents: nothing was printed, and there is a newer commit. */
 #define AGAIN 3
 
 #define TRIES 20

@@ -33,7 +33,7 @@ bool bale_place_enter(const char *mnt, const char *inside)
     return false;
 }
 
-/* Beneath mnt by its name, and a file or directory that has one still. */
+/* Whether fd is a file or directory that still has a name, and that lies beneath mnt. */
 static bool is_beneath(const char *mnt, int fd)
 {
     char name[32], path[PATH_MAX];

@@ -9,7 +9,7 @@
 #include "tools/common/message.h"
 #include "tools/mount/mount.h"
 
-/* Of the kernel; older headers do not have them. */
+/* Flags of the kernel that older headers do not have. */
 #define SYMFOLLOW_NONE 0x100u   /* MS_NOSYMFOLLOW */
 #define SHOWN_SYMFOLLOW 0x2000u /* ST_NOSYMFOLLOW */
 #define ATIMES (MS_NOATIME | MS_RELATIME | MS_STRICTATIME)

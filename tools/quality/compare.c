@@ -52,8 +52,8 @@ bool bale_quality_read(const struct bale_quality_pair *pair, bool copy, uint64_t
     return true;
 }
 
-/* Whether |x - y| <= bound, exactly: where the difference, rounded, is the bound, what rounding
- * took away decides. */
+/* Whether |x - y| <= bound, exactly. If the rounded difference equals the bound, the sign of the
+ * rounding error decides. */
 static bool is_within(double x, double y, double bound)
 {
     const double difference = x - y, back = x - difference;

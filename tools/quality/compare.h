@@ -49,7 +49,7 @@ bool bale_quality_read(const struct bale_quality_pair *pair, bool copy, uint64_t
 /* Reads both files, twice. False after a message. */
 bool bale_quality_compare(const struct bale_quality_pair *pair, struct bale_quality *quality);
 
-/* Of the original's range; 0 if the copy is exact. */
+/* The RMS error as a part of the original's range; 0 if the copy is exact. */
 double bale_quality_nrmse(const struct bale_quality *quality);
 
 #endif

@@ -48,7 +48,7 @@ static int write_arrays(struct wave_file *f, const struct wave_state *s, double 
     return 0;
 }
 
-/* Of what the file has, which a file system may have rounded within the bound that it was given. */
+/* Sums what the file has: a file system may have rounded it within the bound that it was given. */
 static int sum_arrays(struct wave_file *f, int n, double *plane, uint64_t *sum)
 {
     size_t count = (size_t)n * (size_t)n;
