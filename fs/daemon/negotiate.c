@@ -63,6 +63,20 @@ static void negotiation_log(enum fuse_log_level level, const char *format, va_li
     bale_log(BALE_LOG_DEBUG, "libfuse: %s", line);
 }
 
+/* A kernel that runs without SELinux does not have its file system. */
+static bool has_selinux(void)
+{
+    char line[128];
+    bool found = false;
+    FILE *file = fopen("/proc/filesystems", "re");
+
+    while (file && !found && fgets(line, sizeof line, file))
+        found = strstr(line, "selinuxfs");
+    if (file)
+        fclose(file);
+    return found || !file;
+}
+
 static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info *conn)
 {
     fuse_unset_feature_flag(conn, FUSE_CAP_AUTO_INVAL_DATA);
@@ -87,6 +101,7 @@ static void choose_capabilities(struct bale_mount *mount, struct fuse_conn_info 
                            fuse_set_feature_flag(conn, FUSE_CAP_DONT_MASK);
     }
     mount->backing_acls = mount->dont_mask;
+    mount->has_selinux = has_selinux();
 }
 
 /* The handler of INIT, in the thread that creates the session. */

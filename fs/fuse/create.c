@@ -143,7 +143,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
         fuse_reply_err(req, e);
         return;
     }
-    atomic_fetch_or(&op->use.node->marks, BALE_MARK_MADE);
+    atomic_fetch_or(&op->use.node->marks, BALE_MARK_MADE | BALE_MARK_INCAPABLE);
     op->use.mount = mount;
     op->use.ready = create_file_ready;
     op->req = req;

@@ -69,6 +69,7 @@ struct bale_mount {
     bool hides_devices; /* device nodes show no device */
     bool exports;       /* file handles last: the kernel may ask for nodes by their numbers */
     bool keeps_made;    /* nobody else can write to files that this mount has made */
+    bool has_selinux;   /* the kernel asks for security.selinux */
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
@@ -162,6 +163,7 @@ enum {
     BALE_MARK_NO_SETTINGS = 16, /* the directory has no settings */
     BALE_MARK_MADE = 32,        /* this mount has made the file */
     BALE_MARK_HELD = 64,        /* the newest root serves although it could not be verified */
+    BALE_MARK_INCAPABLE = 128,  /* this mount has made the file and never set a capability */
 };
 
 #endif

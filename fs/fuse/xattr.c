@@ -13,6 +13,7 @@
 
 #define ACL_PREFIX "system.posix_acl_"
 #define TRUSTED "trusted."
+#define SELINUX "security.selinux"
 #define LIST_MAX 65536
 #define ACLS_MAX 64 /* room for the names of two ACLs */
 
@@ -88,13 +89,22 @@ static int get_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     return e;
 }
 
+/* The errno to reply. Without SELinux, ls asks for the label of each file, a request, as long as it
+ * is told that the file has none; that there are no labels it remembers. */
+static int absent(const struct bale_mount *mount, const char *name, int e)
+{
+    return e == ENODATA && !mount->has_selinux && strcmp(name, SELINUX) == 0 ? EOPNOTSUPP : e;
+}
+
 void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
     char capability[BALE_CAPABILITY_MAX];
 
-    if (mount->hides_set_id && strcmp(name, BALE_CAPABILITY_XATTR) == 0) {
+    bool is_capability = strcmp(name, BALE_CAPABILITY_XATTR) == 0;
+
+    if (is_capability && (mount->hides_set_id || node->marks & BALE_MARK_INCAPABLE)) {
         fuse_reply_err(req, ENODATA);
         return;
     }
@@ -102,8 +112,7 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
         bale_setting_xattr_get(req, node, name, size);
         return;
     }
-    size_t known =
-        strcmp(name, BALE_CAPABILITY_XATTR) == 0 ? bale_capability_get(mount, node, capability) : 0;
+    size_t known = is_capability ? bale_capability_get(mount, node, capability) : 0;
     if (known > 0) {
         bale_xattr_reply(req, capability, known, size);
         return;
@@ -113,7 +122,7 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     if (!e)
         e = get_xattr(mount, node, name, value, size, &known);
     if (e)
-        fuse_reply_err(req, e);
+        fuse_reply_err(req, absent(mount, name, e));
     else
         bale_xattr_reply(req, value, known, size);
     free(value);

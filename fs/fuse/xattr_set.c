@@ -56,6 +56,8 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     struct bale_xattr_path path;
     int e = bale_xattr_path_open(mount, node, name, &path);
 
+    if (strcmp(name, BALE_CAPABILITY_XATTR) == 0)
+        atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_INCAPABLE);
     if (!e) {
         int rc = path.follow ? setxattr(path.text, name, value, size, flags)
                              : lsetxattr(path.text, name, value, size, flags);

@@ -251,6 +251,20 @@ static void test_capability(void)
     FAILS(getxattr("cap", "security.capability", got, sizeof got), ENODATA);
 }
 
+/* On balefs without SELinux there are no labels, but those that somebody has set. */
+static void test_label(void)
+{
+    char got[64];
+
+    make_file("label", "data", 4);
+    CHECK_EQ(getxattr("label", "security.selinux", got, sizeof got), -1);
+    CHECK(errno == ENODATA || errno == EOPNOTSUPP);
+    if (geteuid() != 0 || setxattr("label", "security.selinux", "a:b:c:d", 8, 0) != 0)
+        return;
+    CHECK_EQ(getxattr("label", "security.selinux", got, sizeof got), 8);
+    CHECK_EQ(removexattr("label", "security.selinux"), 0);
+}
+
 /* ---- ACLs, in the form the kernel takes them ---- */
 
 struct acl_entry {
@@ -358,8 +372,9 @@ static void test_hidden(void)
 int main(int argc, char **argv)
 {
     static void (*const tests[])(void) = {
-        test_modes,  test_times,      test_ctime_forward, test_directory_times, test_statfs,
-        test_xattrs, test_capability, test_acls,          test_hidden,
+        test_modes,  test_times,  test_ctime_forward, test_directory_times,
+        test_statfs, test_xattrs, test_capability,    test_label,
+        test_acls,   test_hidden,
     };
 
     where_begin(argc, argv);
