@@ -139,10 +139,11 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
     uint32_t user = bale_working_for;
     guest.running = true;
     bale_working_for = job->turn.user;
-    if (guest.around)
+    bool around = guest.around && !job->writes_nothing; /* run may free the job */
+    if (around)
         guest.around(true);
     job->run(job, guest.scratch);
-    if (guest.around)
+    if (around)
         guest.around(false);
     bale_working_for = user;
     guest.running = false;

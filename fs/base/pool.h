@@ -17,6 +17,7 @@ struct bale_job {
     void (*run)(struct bale_job *job, struct bale_scratch *scratch);
     /* The user whose job it is (set by the submitter): bale_working_for of its thread. */
     struct bale_turn turn;
+    bool writes_nothing; /* to the store: a guest runs it without around */
 };
 
 struct bale_pool;
@@ -27,8 +28,8 @@ void bale_pool_submit(struct bale_pool *pool, struct bale_job *job);
 
 /* Guests: handing a small job to another thread costs more than the job. Between enter and leave
  * the calling thread, which is none of the pool's, is a guest and may run jobs itself, with a
- * scratch of its own. around (may be NULL) is called on that thread before and after each such
- * job. */
+ * scratch of its own. around (may be NULL) is called on that thread before and after each such job
+ * that may write. */
 void bale_pool_enter(struct bale_pool *pool, void (*around)(bool begins));
 void bale_pool_leave(struct bale_pool *pool);
 /* Runs the job on the calling thread if that is a guest of host outside of a job and fewer than

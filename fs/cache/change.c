@@ -57,6 +57,15 @@ static bool join(struct bale_file *file, struct bale_change *change)
     return true;
 }
 
+/* Whether the change is the close of a file of which nothing is left to store. Under file->lock. */
+static bool closes_silently(const struct bale_change *change)
+{
+    const struct bale_file *file = change->file;
+
+    return change->kind == BALE_CHANGE_CLOSE && file->dirty == 0 && !file->attr_dirty &&
+           bale_container_closes_silently(file->container);
+}
+
 void bale_change_submit(struct bale_change *change)
 {
     struct bale_file *file = change->file;
@@ -66,6 +75,7 @@ void bale_change_submit(struct bale_change *change)
     change->job.run = volume->change_run;
     pthread_mutex_lock(&file->lock);
     bool small = file->dirty <= BALE_INLINE_BYTES;
+    change->job.writes_nothing = closes_silently(change);
     if (!file->change) {
         file->change = change;
         begins = true;

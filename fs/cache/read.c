@@ -344,12 +344,13 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
         done(arg, BALE_E_NOMEM);
         return;
     }
-    *op = (struct read_op){.job = {.run = read_job, .turn.user = bale_working_for},
-                           .file = bale_file_ref(file),
-                           .offset = offset,
-                           .length = length,
-                           .read = read,
-                           .done = done,
-                           .arg = arg};
+    *op = (struct read_op){
+        .job = {.run = read_job, .turn.user = bale_working_for, .writes_nothing = true},
+        .file = bale_file_ref(file),
+        .offset = offset,
+        .length = length,
+        .read = read,
+        .done = done,
+        .arg = arg};
     bale_pool_run(file->volume->pool, file->volume->readers, &op->job);
 }

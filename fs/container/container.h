@@ -115,6 +115,8 @@ uint32_t bale_container_stamp(struct bale_container *container);
  * it is durable. Negative: the backing file system reported on close() that it has lost something
  * of that. */
 int bale_container_close(struct bale_container *container);
+/* Whether closing it now would write nothing. */
+bool bale_container_closes_silently(struct bale_container *container);
 
 struct bale_io *bale_container_io(struct bale_container *container);
 uint64_t bale_container_id(const struct bale_container *container); /* 0 before the first commit */

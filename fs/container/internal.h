@@ -203,6 +203,8 @@ void bale_space_free_unreferenced(struct bale_container *container);
 
 /* bale_container_trim under the writer lock. */
 int bale_space_trim(struct bale_container *container);
+/* Whether it would give back nothing. */
+bool bale_space_is_trim(struct bale_container *container);
 
 /* Gives back blocks that were preallocated for segments that are no longer unwritten. */
 void bale_space_give_back(struct bale_container *container);

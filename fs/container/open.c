@@ -274,6 +274,11 @@ int bale_container_settle(struct bale_container *c)
     return err;
 }
 
+bool bale_container_closes_silently(struct bale_container *c)
+{
+    return !may_write(c) || (!c->durable_unrecorded && (!c->ready || bale_space_is_trim(c)));
+}
+
 int bale_container_close(struct bale_container *c)
 {
     bool written;

@@ -260,34 +260,56 @@ static int punch_range(void *arg, uint64_t position, uint64_t length)
     return err;
 }
 
-int bale_space_trim(struct bale_container *c)
+/* Bytes that are worth giving back. */
+struct space_trim {
+    uint64_t end; /* of what is used */
+    uint64_t tail, holes, excess;
+};
+
+/* Under space.lock. */
+static struct space_trim what_to_trim(const struct bale_container *c)
 {
     bool used = c->root.generation > 0 ||
                 c->index.top; /* by a root on disk, or by changes not committed yet */
-    uint64_t live = c->index.stored;
-    uint64_t end, tail, holes, excess;
+    uint64_t backed = backed_end(c);
+    struct space_trim t = {.end = !used ? 0 : backed ? backed : c->space.free.end};
+
+    t.tail = c->space.high > t.end ? c->space.high - t.end : 0;
+    t.holes = used && c->punchable ? c->space.free.bytes - c->space.punched : 0;
+    t.excess = c->space.backed > t.end + t.tail ? c->space.backed - (t.end + t.tail) : 0;
+    uint64_t all = t.tail + t.holes + t.excess;
+    if (used && (all < BLOCK || all <= c->index.stored / TRIM_PART))
+        t.tail = t.holes = t.excess = 0;
+    return t;
+}
+
+bool bale_space_is_trim(struct bale_container *c)
+{
+    pthread_mutex_lock(&c->space.lock);
+    struct space_trim t = what_to_trim(c);
+    bool backed = c->space.backed > t.end;
+    pthread_mutex_unlock(&c->space.lock);
+    return t.tail + t.holes + (backed ? t.excess : 0) == 0;
+}
+
+int bale_space_trim(struct bale_container *c)
+{
     int err = BALE_OK;
 
     pthread_mutex_lock(&c->space.lock);
-    uint64_t backed = backed_end(c);
-    end = !used ? 0 : backed ? backed : c->space.free.end;
-    tail = c->space.high > end ? c->space.high - end : 0;
-    holes = used && c->punchable ? c->space.free.bytes - c->space.punched : 0;
-    excess = c->space.backed > end + tail ? c->space.backed - (end + tail) : 0;
-    if (used && (tail + holes + excess < BLOCK || tail + holes + excess <= live / TRIM_PART))
-        tail = holes = excess = 0;
-    if (tail > 0)
-        err = c->io->ops->truncate(c->io, end);
-    if (tail > 0 && err == BALE_OK)
-        c->space.high = end;
-    if (tail + excess > 0 && c->space.backed > end && err == BALE_OK)
+    struct space_trim t = what_to_trim(c);
+    if (t.tail > 0)
+        err = c->io->ops->truncate(c->io, t.end);
+    if (t.tail > 0 && err == BALE_OK)
+        c->space.high = t.end;
+    if (t.tail + t.excess > 0 && c->space.backed > t.end && err == BALE_OK)
         err = give_back(c);
-    if (holes > 0 && err == BALE_OK) {
+    if (t.holes > 0 && err == BALE_OK) {
         err = bale_free_map_each(&c->space.free, punch_range, c);
         if (err == BALE_E_UNSUPPORTED)
             err = BALE_OK;
         c->space.punched = c->space.free.bytes;
     }
     pthread_mutex_unlock(&c->space.lock);
-    return err == BALE_OK && tail > 0 ? bale_space_preallocate(c, 0) : err;
+    return err == BALE_OK && t.tail > 0 ? bale_space_preallocate(c, 0) : err;
 }

@@ -30,6 +30,25 @@ static int set_capabilities(const struct __user_cap_data_struct data[2])
     return (int)syscall(SYS_capset, &head, data);
 }
 
+/* All that this thread is permitted to have, once `known`. */
+static _Thread_local struct {
+    struct __user_cap_data_struct data[2];
+    bool known;
+} permitted;
+
+/* Makes all permitted capabilities effective. */
+static void raise_capabilities(void)
+{
+    struct __user_cap_data_struct *data = permitted.data;
+
+    permitted.known = permitted.known || get_capabilities(data) == 0;
+    if (!permitted.known)
+        return;
+    data[0].effective = data[0].permitted;
+    data[1].effective = data[1].permitted;
+    (void)set_capabilities(data);
+}
+
 /* The umask of this thread: that of the last caller it acted for. */
 static _Thread_local mode_t mask;
 
@@ -44,15 +63,9 @@ bool bale_caller_own_umask(void)
 
 static void become_user(uid_t uid, gid_t gid)
 {
-    struct __user_cap_data_struct data[2];
-
     setfsgid(gid);
     setfsuid(uid);
-    if (get_capabilities(data) == 0) {
-        data[0].effective = data[0].permitted;
-        data[1].effective = data[1].permitted;
-        (void)set_capabilities(data);
-    }
+    raise_capabilities();
 }
 
 /* The kernel has already decided that the caller may do this. Changing the ids takes capabilities
@@ -141,4 +154,5 @@ void bale_caller_drop_capabilities(void)
         data[i].inheritable = 0;
     }
     (void)set_capabilities(data);
+    permitted.known = false;
 }
