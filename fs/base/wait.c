@@ -16,9 +16,10 @@ void bale_wait_done_err(void *arg, int err)
     bale_wait_done(arg, err);
 }
 
-void bale_wait_closed(void *arg, bool written)
+void bale_wait_closed(void *arg, bool written, const struct stat *last)
 {
     (void)written;
+    (void)last;
     bale_wait_done(arg, 0);
 }
 

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct stat;
+
 struct bale_wait {
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -24,7 +26,7 @@ struct bale_wait {
  * in bytes, with a bale_err, and for a file that closed, without a result. */
 void bale_wait_done(void *arg, int64_t result);
 void bale_wait_done_err(void *arg, int err);
-void bale_wait_closed(void *arg, bool written);
+void bale_wait_closed(void *arg, bool written, const struct stat *last);
 
 /* Returns the result, 0 for bale_wait_closed. The same struct may then serve the next call. */
 int64_t bale_wait_for(struct bale_wait *wait);

@@ -1,5 +1,6 @@
 /* Closing a file: the last reference is gone, so no other thread can reach it. */
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -22,6 +23,13 @@ static int close_container(struct bale_file *file)
     bale_lost_add(&volume->lost, file->ino, file->label, left);
     bale_volume_taint(volume);
     return left;
+}
+
+/* The inode as it is left: true if the close does not change it, and somebody may ask. */
+static bool stat_last(const struct bale_file *file, struct stat *last)
+{
+    return !file->discarded && file->ctime.tv_sec != 0 &&
+           bale_container_closes_silently(file->container) && fstat(file->fd, last) == 0;
 }
 
 void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratch)
@@ -50,13 +58,15 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
     file->attr_dirty = false;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
+    struct stat last;
+    bool is_last = stat_last(file, &last);
     int left = close_container(file);
     err = err != BALE_OK || left > 0 ? err : left;
     bale_file_closed *closed = file->closed;
     void *arg = file->closed_arg;
     free(change);
     if (closed)
-        closed(arg, left != BALE_OK);
+        closed(arg, left != BALE_OK, is_last ? &last : NULL);
     pthread_mutex_destroy(&file->lock);
     free(file->table.slots);
     bale_rounds_free(file);

@@ -15,6 +15,7 @@
 
 #include "fs/cache/volume.h"
 
+struct stat;
 struct bale_file;
 
 /* The end of a call that may wait: result >= 0 or a negative bale_err. Set by the caller of each
@@ -36,8 +37,9 @@ struct bale_file *bale_file_ref(struct bale_file *file);
 void bale_file_unref(struct bale_file *file);
 /* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock
  * held; arg is the caller's. Until then the caller must not open the same container again. written:
- * something was written through this object, and is durable only after an fsync of the inode. */
-typedef void bale_file_closed(void *arg, bool written);
+ * something was written through this object, and is durable only after an fsync of the inode. last:
+ * of the inode as it was left, if ctime was changed and that is known; else NULL. */
+typedef void bale_file_closed(void *arg, bool written, const struct stat *last);
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
 
 int bale_file_fd(const struct bale_file *file);

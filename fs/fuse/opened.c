@@ -219,7 +219,7 @@ bool bale_use_hold(struct bale_mount *mount, struct bale_node *node)
 
 /* Writing the container changed the backing inode's ctime and took security.capability away:
  * remembers the ctime that was shown, and puts the capability back. */
-static void restore_after_close(struct bale_opened *opened)
+static void restore_after_close(struct bale_opened *opened, const struct stat *last)
 {
     struct bale_mount *mount = opened->mount;
     struct stat st;
@@ -227,6 +227,10 @@ static void restore_after_close(struct bale_opened *opened)
     int fd;
     bool changed = opened->last.ctime.tv_sec != 0;
 
+    if (changed && last && !opened->unlinked && !opened->capability) {
+        bale_ctimes_put(mount->ctimes, last->st_ino, &opened->last.ctime, &last->st_ctim);
+        return;
+    }
     if (opened->unlinked || (!changed && !opened->capability) ||
         bale_node_pin(mount->nodes, opened->node, &fd) != 0)
         return;
@@ -237,12 +241,12 @@ static void restore_after_close(struct bale_opened *opened)
 }
 
 /* bale_file_on_close: from another thread, without locks. */
-static void opened_file_closed(void *arg, bool written)
+static void opened_file_closed(void *arg, bool written, const struct stat *last)
 {
     struct bale_opened *opened = arg;
     struct bale_mount *mount = opened->mount;
 
-    restore_after_close(opened);
+    restore_after_close(opened, last);
     /* If the name went while the file was being closed, nobody misses what could not be stored. */
     if (opened->unlinked)
         bale_volume_removed(mount->volume, opened->node->ino);

@@ -28,8 +28,9 @@ struct setattr_op {
     fuse_req_t req;
     struct bale_request *request;
     struct bale_file *file;
-    int fd;   /* of the pinned node */
+    int fd;   /* of file, or of the pinned node */
     int todo; /* FUSE_SET_ATTR_*, what is left */
+    bool pinned;
     bool flushed;
     bool kill_suidgid;
     bool scrub; /* first remove what others must not find in the container */
@@ -68,7 +69,8 @@ static void setattr_finish(struct setattr_op *op, int e)
         bale_use_begin(&op->use);
         return;
     }
-    bale_node_unpin(mount->nodes, node);
+    if (op->pinned)
+        bale_node_unpin(mount->nodes, node);
     if (e)
         fuse_reply_err(op->req, e);
     else
@@ -193,15 +195,23 @@ static void change_times(struct setattr_op *op)
     }
 }
 
+static int setattr_pin(struct setattr_op *op)
+{
+    int e = bale_node_pin(op->use.mount->nodes, op->use.node, &op->fd);
+
+    op->pinned = !e;
+    return e;
+}
+
 /* Whether the changes let somebody read the container who could not. */
-static bool admits_readers(const struct setattr_op *op)
+static bool admits_readers(struct setattr_op *op)
 {
     const mode_t read = S_IRUSR | S_IRGRP | S_IROTH;
     struct stat st;
 
     if (!(op->todo & (OWNER | FUSE_SET_ATTR_MODE)) || !bale_store_is_open(op->use.mount->store))
         return false;
-    if (fstat(op->fd, &st) != 0)
+    if (setattr_pin(op) != 0 || fstat(op->fd, &st) != 0)
         return true;
     return (op->todo & FUSE_SET_ATTR_UID && op->attr.st_uid != st.st_uid) ||
            (op->todo & FUSE_SET_ATTR_GID && op->attr.st_gid != st.st_gid) ||
@@ -247,6 +257,17 @@ static void next_change(struct setattr_op *op)
         setattr_finish(op, 0);
 }
 
+/* The node's own descriptor is mostly closed while its file is open. */
+static int take_descriptor(struct setattr_op *op)
+{
+    if (op->pinned)
+        return 0;
+    if (!op->file)
+        return setattr_pin(op);
+    op->fd = bale_file_fd(op->file);
+    return 0;
+}
+
 static void setattr_file_ready(struct bale_use *use, int e)
 {
     struct setattr_op *op = (struct setattr_op *)use;
@@ -256,6 +277,7 @@ static void setattr_file_ready(struct bale_use *use, int e)
     else if (!e)
         op->file = use->node->opened->file;
     op->scrub = op->scrub && op->file;
+    e = e ? e : take_descriptor(op);
     if (!e && op->todo & (FUSE_SET_ATTR_SIZE | MTIME) && op->file && !use->node->opened->writable)
         e = bale_opened_refusal(use->node->opened);
     if (e)
@@ -272,7 +294,9 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     struct setattr_op *op = calloc(1, sizeof *op);
 
     (void)fi;
-    int e = op ? bale_node_pin(mount->nodes, node, &op->fd) : ENOMEM;
+    if (op)
+        op->use = (struct bale_use){.mount = mount, .node = node, .ready = setattr_file_ready};
+    int e = !op ? ENOMEM : bale_node_is_regular(node) ? 0 : setattr_pin(op);
     if (e) {
         fuse_reply_err(req, e);
         free(op);
@@ -280,7 +304,6 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
     }
     /* The changes may come after this handler has returned. */
     bale_freezer_change_begin(mount->freezer);
-    op->use = (struct bale_use){.mount = mount, .node = node, .ready = setattr_file_ready};
     op->req = req;
     op->request = bale_in_flight_detach(mount->in_flight);
     op->attr = *attr;

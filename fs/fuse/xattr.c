@@ -22,20 +22,30 @@ static bool is_acl(const char *name)
     return strncmp(name, ACL_PREFIX, strlen(ACL_PREFIX)) == 0;
 }
 
+static int reach(struct bale_mount *mount, struct bale_node *node, struct bale_xattr_path *path)
+{
+    path->file = bale_opened_file(mount, node);
+    if (path->file) {
+        path->fd = bale_file_fd(path->file);
+        return 0;
+    }
+    int e = bale_node_pin(mount->nodes, node, &path->fd);
+    path->pinned = e ? NULL : node;
+    return e;
+}
+
 int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node, const char *attribute,
                          struct bale_xattr_path *path)
 {
     char *name = NULL;
-    int fd;
 
     *path = (struct bale_xattr_path){.follow = !S_ISLNK(node->mode)};
     int e = path->follow ? 0 : bale_node_locate(mount->nodes, node, &path->dir, &name);
     if (e)
         return e;
-    struct bale_node *reach = path->follow ? node : path->dir;
-    e = bale_node_pin(mount->nodes, reach, &fd);
+    e = reach(mount, path->follow ? node : path->dir, path);
     if (!e) {
-        path->pinned = reach;
+        int fd = path->fd;
         if (path->follow && is_acl(attribute))
             fd = bale_permissions_fd(mount, node, fd);
         struct bale_proc_path proc = bale_proc_path(fd);
@@ -50,6 +60,8 @@ int bale_xattr_path_open(struct bale_mount *mount, struct bale_node *node, const
 
 void bale_xattr_path_close(struct bale_mount *mount, struct bale_xattr_path *path)
 {
+    if (path->file)
+        bale_file_unref(path->file);
     if (path->pinned)
         bale_node_unpin(mount->nodes, path->pinned);
     bale_node_unref(mount->nodes, path->dir);
@@ -185,13 +197,10 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     if (!e) {
         bool trusted = fuse_req_ctx(req)->uid == 0;
         size_t length = filter_names(mount, node, trusted, !top, list, (size_t)got);
-        int fd;
         if (top)
             length += list_top_acls(mount, node, list + length);
-        if (bale_node_is_regular(node) && bale_node_pin(mount->nodes, node, &fd) == 0) {
-            length += bale_setting_xattr_list(mount, node, fd, list + length);
-            bale_node_unpin(mount->nodes, node);
-        }
+        if (bale_node_is_regular(node))
+            length += bale_setting_xattr_list(mount, node, path.fd, list + length);
         bale_xattr_reply(req, list, length, size);
     } else {
         fuse_reply_err(req, e);
