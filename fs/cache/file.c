@@ -30,7 +30,9 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     struct bale_container *container;
     struct bale_container_attr empty = *defaults;
     empty.mtime = bale_nanoseconds_of(st.st_mtim);
-    err = bale_container_open(io, &volume->config, &empty, &container, feature);
+    bool is_empty = st.st_size == 0 && !volume->config.follows;
+    err = is_empty ? bale_container_open_empty(io, &volume->config, &empty, &container)
+                   : bale_container_open(io, &volume->config, &empty, &container, feature);
     if (err != BALE_OK)
         return err;
     struct bale_file *file = calloc(1, sizeof *file);
@@ -48,6 +50,8 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->fd = fd;
     file->ino = st.st_ino;
     file->label = copy;
+    if (is_empty)
+        file->ctime_before = st.st_ctim;
     file->size = attr.size;
     file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;
     file->changes_end = &file->changes;

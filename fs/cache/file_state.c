@@ -19,6 +19,8 @@ struct timespec bale_file_now_locked(struct bale_file *file)
     struct stat st;
 
     clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (last.tv_sec == 0)
+        last = file->ctime_before;
     if (last.tv_sec == 0 && fstat(file->fd, &st) == 0)
         last = st.st_ctim;
     int64_t ahead = (last.tv_sec - now.tv_sec) * 1000000000 + last.tv_nsec - now.tv_nsec;

@@ -50,7 +50,8 @@ struct bale_file {
     struct bale_field field;     /* what is rounded; with npy only once the header was read */
     struct bale_begin *begin;    /* the first bytes, or NULL */
     struct timespec mtime, ctime;
-    bool attr_dirty; /* size or times differ from the container's */
+    struct timespec ctime_before; /* the inode's until ctime is set; tv_sec 0: ask the inode */
+    bool attr_dirty;              /* size or times differ from the container's */
     bool discarded;
     int error; /* of a flush that nobody waited for */
     /* Not BALE_OK: there is no space for the dirty data, and the reserve does not help. Writes fail

@@ -94,6 +94,10 @@ int bale_container_peek(struct bale_io *io, const struct bale_container_config *
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature);
+/* The same for a file of length 0, which has no root. Reads nothing. Not beside a writer. */
+int bale_container_open_empty(struct bale_io *io, const struct bale_container_config *config,
+                              const struct bale_container_attr *defaults,
+                              struct bale_container **container);
 
 /* A read that finds so often in a row that the data has moved gives up: no honest writer makes it. */
 #define BALE_MOVED_TRIES 1000

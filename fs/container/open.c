@@ -229,6 +229,36 @@ static int choose_beside(struct bale_container *c, char *feature)
     }
 }
 
+/* The container's index and attributes are chosen: makes the rest. */
+static int open_finish(struct bale_container *c, struct bale_container **container)
+{
+    bale_container_note_durable(c);
+    bale_index_init(&c->index, c->io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
+    int err = bale_container_take_settings(c);
+
+    c->next = c->attr;
+    if (err != BALE_OK)
+        (void)bale_container_destroy(c);
+    else
+        *container = c;
+    return err;
+}
+
+int bale_container_open_empty(struct bale_io *io, const struct bale_container_config *config,
+                              const struct bale_container_attr *defaults,
+                              struct bale_container **container)
+{
+    struct bale_container *c = bale_container_create(io, config);
+
+    *container = NULL;
+    if (!c)
+        return BALE_E_NOMEM;
+    bale_container_empty_attr(defaults, &c->empty);
+    c->attr = c->empty;
+    atomic_store(&c->slack, false);
+    return open_finish(c, container);
+}
+
 int bale_container_open(struct bale_io *io, const struct bale_container_config *config,
                         const struct bale_container_attr *defaults,
                         struct bale_container **container, char *feature)
@@ -248,15 +278,7 @@ int bale_container_open(struct bale_io *io, const struct bale_container_config *
         (void)bale_container_destroy(c);
         return err;
     }
-    bale_container_note_durable(c);
-    bale_index_init(&c->index, io, c->root.generation > 0 ? &c->root : NULL, c->attr.extent);
-    err = bale_container_take_settings(c);
-    c->next = c->attr;
-    if (err != BALE_OK)
-        (void)bale_container_destroy(c);
-    else
-        *container = c;
-    return err;
+    return open_finish(c, container);
 }
 
 int bale_container_settle(struct bale_container *c)

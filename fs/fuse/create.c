@@ -26,6 +26,7 @@ struct create_op {
     char *name;
     struct fuse_entry_param entry;
     struct bale_container_attr attr;
+    struct stat made; /* the backing inode */
 };
 
 /* Removes the new file again. No other program has seen it: the kernel keeps the directory locked
@@ -73,9 +74,10 @@ static void create_finish(struct create_op *op, int e)
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
 
+    bool is_changed = op->attr.mode & BALE_ROOT_MODE_IN_CONTAINER;
     if (!e) {
-        e = bale_attr_get(mount, node, bale_file_fd(node->opened->file), NULL, &op->entry.attr,
-                          &op->entry.attr_timeout);
+        e = bale_attr_get(mount, node, bale_file_fd(node->opened->file),
+                          is_changed ? NULL : &op->made, &op->entry.attr, &op->entry.attr_timeout);
     }
     if (e) {
         create_undo(mount, op->dir, op->name);
@@ -122,7 +124,6 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct create_op *op = calloc(1, sizeof *op);
-    struct stat st;
     char *copy = name ? strdup(name) : NULL;
     int e = !op || (name && !copy) ? ENOMEM : bale_request_is_given_up() ? EINTR : 0;
     int path_fd = fd;
@@ -134,7 +135,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
         e = path_fd < 0 ? errno : 0;
     }
     if (!e)
-        e = bale_node_add(mount->nodes, dir, name, path_fd, !name, &op->use.node, &st);
+        e = bale_node_add(mount->nodes, dir, name, path_fd, !name, &op->use.node, &op->made);
     if (e) {
         close(fd);
         free(op);
