@@ -164,12 +164,14 @@ static int set_times(struct bale_change *change)
 
     bale_container_attr(file->container, &attr);
     if (attr.generation > 0) {
-        int err = modified ? transact(change, edit_mtime) : BALE_OK;
+        /* If there was something to flush, that has stored the time (changed). */
+        int err = modified && !change->changed ? transact(change, edit_mtime) : BALE_OK;
         if (err != BALE_OK)
             return err;
         times[1].tv_nsec = UTIME_OMIT;
     }
-    if (futimens(file->fd, times) != 0)
+    bool inode = times[0].tv_nsec != UTIME_OMIT || times[1].tv_nsec != UTIME_OMIT;
+    if (inode && futimens(file->fd, times) != 0)
         return bale_err_from_errno(errno);
     if (modified) {
         pthread_mutex_lock(&file->lock);

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "format/err.h"
 #include "fs/base/timespec.h"
@@ -129,6 +130,11 @@ static void free_flush(struct bale_flush *flush)
 
 /* ---- Commit ---- */
 
+static bool sets_mtime(const struct bale_change *change)
+{
+    return change->kind == BALE_CHANGE_TIMES && change->mtime.tv_nsec != UTIME_OMIT;
+}
+
 static int put_segments(struct bale_flush *flush)
 {
     struct bale_file *file = flush->change->file;
@@ -136,7 +142,8 @@ static int put_segments(struct bale_flush *flush)
 
     bale_container_attr(file->container, &attr);
     attr.size = flush->size;
-    attr.mtime = bale_nanoseconds_of(flush->mtime);
+    attr.mtime =
+        bale_nanoseconds_of(sets_mtime(flush->change) ? flush->change->mtime : flush->mtime);
     attr.rounds = (uint8_t)flush->rounds;
     int err = bale_container_set_attr(file->container, &attr);
     for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
@@ -176,6 +183,7 @@ static void flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     change->error = err;
+    change->changed = err == BALE_OK && sets_mtime(change);
     bale_flush_then *then = flush->then;
     free_flush(flush);
     bale_volume_wake(file->volume);

@@ -311,6 +311,52 @@ static void check_widening(void)
     free(beside.bytes);
 }
 
+static void set_mtime(struct model *m, time_t seconds)
+{
+    struct bale_wait wait = BALE_WAIT;
+    const struct timespec mtime = {.tv_sec = seconds, .tv_nsec = 5};
+
+    bale_file_set_times(m->file, NULL, &mtime, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+}
+
+static void check_mtime(struct model *m, time_t seconds, uint64_t generation)
+{
+    struct bale_file_attr attr;
+
+    bale_file_attr(m->file, &attr);
+    CHECK_EQ(attr.mtime.tv_sec, seconds);
+    CHECK_EQ(attr.container.mtime, seconds * 1000000000 + 5);
+    CHECK_EQ_U(attr.container.generation, generation);
+}
+
+/* A time that is set after a write is stored with what was written. */
+static void check_times(void)
+{
+    struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 131072};
+    struct bale_wait wait = BALE_WAIT;
+
+    snprintf(m.path, sizeof m.path, "%s/times", directory);
+    open_file(&m);
+    m.size = 1000;
+    bale_file_write(m.file, 0, m.bytes, m.size, bale_wait_done, &wait);
+    CHECK_EQ((uint64_t)bale_wait_for(&wait), m.size);
+    set_mtime(&m, 1000);
+    check_mtime(&m, 1000, 2); /* an empty root came first */
+    set_mtime(&m, 2000);
+    check_mtime(&m, 2000, 3);
+    bale_file_flush(m.file, false, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+    check_mtime(&m, 2000, 3);
+    close_file(&m);
+    open_file(&m);
+    check_mtime(&m, 2000, 3);
+    check_range(&m, 0, m.size);
+    close_file(&m);
+    unlink(m.path);
+    free(m.bytes);
+}
+
 static void check_volume(uint64_t seed, bool caller_caches)
 {
     struct bale_volume_options options = {.memory = (uint64_t)32 << 20,
@@ -328,6 +374,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
     CHECK_EQ(bale_volume_create(&options, &volume), BALE_OK);
     check_passing(caller_caches);
     check_widening();
+    check_times();
     struct model models[THREADS] = {0};
     pthread_t threads[THREADS];
     static const uint32_t extents[THREADS] = {131072, 16384, 1 << 20, 300 * 1024};
