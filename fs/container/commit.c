@@ -1,6 +1,12 @@
 /* Commits and syncs, and the space that they free (FORMAT.md section 9). */
+#include <stdlib.h>
+#include <string.h>
+
 #include "format/err.h"
 #include "fs/container/internal.h"
+
+/* The first root and a frame of at most so many bytes are put together in memory. */
+#define JOINED_MAX (32u << 10)
 
 /* Never the slot of the last durable root. While there is no durable root, always the same slot: no
  * root was promised to survive. A first root in the second slot makes the file long enough to be a
@@ -53,7 +59,25 @@ static int secure_newest(struct bale_container *c)
     return BALE_OK;
 }
 
-int bale_container_write_root(struct bale_container *c, struct bale_root *root)
+/* Writes the bytes of a root and, in the same write, those of a frame right behind the slots. */
+static int write_joined(struct bale_container *c, const uint8_t *root, int slot,
+                        const uint8_t *frame, size_t length)
+{
+    uint8_t *bytes = malloc(BALE_ROOT_SIZE + length);
+
+    if (!bytes)
+        return BALE_E_NOMEM;
+    memcpy(bytes, root, BALE_ROOT_SIZE);
+    memcpy(bytes + BALE_ROOT_SIZE, frame, length);
+    int err =
+        c->io->ops->write(c->io, bytes, BALE_ROOT_SIZE + length, (uint64_t)slot * BALE_ROOT_SIZE);
+    free(bytes);
+    return err;
+}
+
+/* frame: with a root in the second slot, what lies right behind it; or NULL. */
+static int write_root(struct bale_container *c, struct bale_root *root, const uint8_t *frame,
+                      size_t length)
 {
     uint8_t bytes[BALE_ROOT_SIZE];
     int slot, err;
@@ -72,7 +96,8 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     root->session = atomic_load(c->config->session);
     bale_root_encode(root, bytes);
     atomic_store(&c->newest_durable, false); /* before a checkpoint may look */
-    err = c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
+    err = frame ? write_joined(c, bytes, slot, frame, length)
+                : c->io->ops->write(c->io, bytes, sizeof bytes, (uint64_t)slot * BALE_ROOT_SIZE);
     unlock_session(c);
     if (err != BALE_OK)
         return bale_container_failed(c, err);
@@ -85,6 +110,11 @@ int bale_container_write_root(struct bale_container *c, struct bale_root *root)
     c->slot = slot;
     c->durable_unrecorded = false;
     return BALE_OK;
+}
+
+int bale_container_write_root(struct bale_container *c, struct bale_root *root)
+{
+    return write_root(c, root, NULL, 0);
 }
 
 int bale_container_repeat_root(struct bale_container *c)
@@ -178,7 +208,7 @@ static int write_settings_and_root(struct bale_container *c, const struct bale_i
 
 /* Writes the root of an empty file. It has no settings page, which must not lie behind empty slots:
  * so it has the codec without its field, or auto if the codec is a lossy one. */
-static int write_empty_root(struct bale_container *c)
+static int write_empty_root(struct bale_container *c, const uint8_t *frame, size_t length)
 {
     struct bale_container_attr attr = c->attr, bare = c->attr;
     struct bale_root root;
@@ -189,7 +219,7 @@ static int write_empty_root(struct bale_container *c)
     if (bale_codec_is_lossy(bare.setting.codec))
         bare.setting.codec = BALE_CODEC_AUTO;
     bale_container_fill_root(c, &bare, &root);
-    err = bale_container_write_root(c, &root);
+    err = write_root(c, &root, frame, length);
     c->generation++;
     if (err != BALE_OK)
         return err;
@@ -206,7 +236,21 @@ int bale_container_write_first(struct bale_container *c)
 
     pthread_mutex_lock(&c->first_lock);
     if (c->root.generation == 0)
-        err = write_empty_root(c);
+        err = write_empty_root(c, NULL, 0);
+    pthread_mutex_unlock(&c->first_lock);
+    return err;
+}
+
+int bale_container_write_first_frame(struct bale_container *c, const uint8_t *frame, size_t length,
+                                     uint64_t position, bool *written)
+{
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&c->first_lock);
+    bool joins = length <= JOINED_MAX && position == BALE_DATA_START && next_slot(c) == 1;
+    *written = c->root.generation == 0 && joins;
+    if (c->root.generation == 0)
+        err = write_empty_root(c, joins ? frame : NULL, length);
     pthread_mutex_unlock(&c->first_lock);
     return err;
 }

@@ -173,6 +173,10 @@ int bale_container_write_root(struct bale_container *container, struct bale_root
 /* Before the first frame or settings page, writes the root of an empty file: so a kill never leaves
  * them behind empty root slots, which only a power loss may do (FORMAT.md 9, rule 2). */
 int bale_container_write_first(struct bale_container *container);
+/* The same before a frame is written at position. *written: that is done, in one write with the
+ * root, which comes first in it and so in the file, wherever a kill cuts the write off. */
+int bale_container_write_first_frame(struct bale_container *container, const uint8_t *frame,
+                                     size_t length, uint64_t position, bool *written);
 
 /* Writes the newest root once more, with what is known to be durable now; to the other slot if it
  * is durable itself. */

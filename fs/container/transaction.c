@@ -93,16 +93,17 @@ static void note_head(struct bale_container *c, const uint8_t *frame, size_t len
 int bale_container_write_frame(struct bale_container *c, const uint8_t *frame, size_t length,
                                uint64_t *position)
 {
+    bool written;
     int err;
 
     if (bale_container_is_broken(c))
         return BALE_E_IO;
-    err = bale_container_write_first(c);
-    if (err == BALE_OK)
-        err = bale_space_allocate(c, length, position);
+    err = bale_space_allocate(c, length, position);
     if (err != BALE_OK)
         return err;
-    err = c->io->ops->write(c->io, frame, length, *position);
+    err = bale_container_write_first_frame(c, frame, length, *position, &written);
+    if (err == BALE_OK && !written)
+        err = c->io->ops->write(c->io, frame, length, *position);
     if (err != BALE_OK) {
         atomic_store(&c->slack, true);
         bale_space_release(c, *position, length);

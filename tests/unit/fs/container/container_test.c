@@ -58,19 +58,65 @@ static void test_small(void)
     CHECK_EQ(rig_begin(&rig), BALE_OK);
     CHECK_EQ(rig_write(&rig, 0, 1000), BALE_OK);
     rig_commit(&rig, false);
-    /* An empty file's root, the frame behind the slots, then the root over the first. */
-    CHECK_EQ_U(rig.file.op_count, 3);
-    CHECK_EQ_U(rig.file.ops[0].length, BALE_ROOT_SIZE);
-    CHECK_EQ_U(rig.file.ops[1].position, BALE_DATA_START);
-    CHECK_EQ_U(rig.file.ops[2].length, BALE_ROOT_SIZE);
-    CHECK_EQ_U(rig.file.ops[2].position, rig.file.ops[0].position);
+    /* An empty file's root with the frame behind it, then the root over the first. */
+    CHECK_EQ_U(rig.file.op_count, 2);
+    CHECK_EQ_U(rig.file.ops[0].position, BALE_ROOT_SIZE);
+    CHECK(rig.file.ops[0].length > BALE_ROOT_SIZE);
+    CHECK_EQ_U(rig.file.ops[1].length, BALE_ROOT_SIZE);
+    CHECK_EQ_U(rig.file.ops[1].position, rig.file.ops[0].position);
     CHECK_EQ(height_of(&rig), BALE_HEIGHT_DIRECT);
     rig_matches(&rig, true);
     rig_reopen(&rig);
-    CHECK_EQ_U(rig.file.op_count, 3);
+    CHECK_EQ_U(rig.file.op_count, 2);
     CHECK_EQ_U(rig_attr(&rig).size, 1000);
     CHECK_EQ_U(rig_attr(&rig).generation, 2);
     CHECK(bale_container_id(rig.container) != 0);
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+}
+
+/* A kill cuts the first write of a container off between two pages: the file is then empty. */
+static void test_first_write_cut_off(void)
+{
+    struct rig rig;
+
+    rig_start(&rig, 1 << 20);
+    rig.file.record = true;
+    rig.incompressible = true;
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 20000), BALE_OK);
+    rig_die(&rig);
+    const struct memory_op first = rig.file.ops[0];
+    rig.file.record = false;
+    CHECK(first.length > 16384);
+    for (uint64_t end = 4096; end < 20000; end += 4096) {
+        memory_file_resize(&rig.file, 0);
+        memory_file_write(&rig.file, first.data, end - first.position, first.position);
+        REQUIRE(rig_open(&rig) == BALE_OK);
+        CHECK_EQ_U(rig_attr(&rig).size, 0);
+        CHECK_EQ_U(rig_attr(&rig).generation, 1);
+        rig_close(&rig);
+    }
+    rig_clear(&rig);
+}
+
+/* A write of the first root and frame that fails is made again as a whole. */
+static void test_first_write_fails(void)
+{
+    struct rig rig;
+
+    rig_start(&rig, 1 << 20);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    rig.file.fail_kinds = MEMORY_WRITE;
+    rig.file.fail_after = 0;
+    rig.file.fail_error = BALE_E_NOSPACE;
+    CHECK_EQ(rig_write(&rig, 0, 1000), BALE_E_NOSPACE);
+    rig.file.fail_after = -1;
+    bale_container_abandon(rig.container);
+    CHECK_EQ_U(rig_attr(&rig).generation, 0);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 1000), BALE_OK);
+    rig_commit(&rig, false);
     rig_matches(&rig, true);
     rig_clear(&rig);
 }
@@ -379,6 +425,8 @@ int main(void)
 {
     test_empty();
     test_small();
+    test_first_write_cut_off();
+    test_first_write_fails();
     test_direct();
     test_attributes();
     test_refusals();
