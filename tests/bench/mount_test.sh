@@ -24,7 +24,7 @@ export TMPDIR=$work/tmp
 mkdir "$TMPDIR"
 tiny=(--build "$build" --size 1M --operations 16 --files 50 --runs 1 --writers 3 --jobs "1,2" --kinds "text,random"
     --quick)
-systems=balefs/zstd:1,balefs/auto,btrfs/zstd:1,memfs,passthrough,balefs/zstd:1/direct
+systems=balefs/zstd:1,balefs/auto,btrfs/zstd:1,memfs,passthrough,plain,balefs/zstd:1/direct
 
 nothing_left() {
     ! grep -F "$work/" /proc/self/mounts || fail "$1: a mount is left"
@@ -41,7 +41,7 @@ rows = {(row["what"], row["detail"]): row for row in found["results"]}
 here = found["machine"]["systems"].split(", ")
 assert found["machine"]["complete"] is True
 assert set(found["machine"]) >= {"machine", "kernel", "load", "date", "versions", "command"}
-assert {"balefs/zstd:1", "balefs/auto", "memfs", "passthrough"} <= set(here), here
+assert {"balefs/zstd:1", "balefs/auto", "memfs", "passthrough", "plain"} <= set(here), here
 plain = [system for system in here if not system.endswith("/direct")]
 for what, systems in (("sequential write until synced", plain), ("sequential read, cold", plain),
                       ("random 4 KiB read, cold", plain), ("random 4 KiB read, cached", plain),
@@ -57,8 +57,11 @@ assert min(rows["compression ratio", "text"]["systems"]["balefs/zstd:1"]) > 1.5
 assert 0.9 < min(rows["compression ratio", "random"]["systems"]["balefs/auto"]) <= 1
 assert set(rows["ls -lR, cold", "50 files"]["systems"]) >= {"memfs", "passthrough"}
 assert any(what == "tree unpacked and deleted" for what, _ in rows)
+for job in ("unpacked until synced", "listed with ls -lR, cold", "read with tar, cold", "removed with rm -r"):
+    [small] = [row for (what, _), row in rows.items() if what == f"small files {job}"]
+    assert set(small["systems"]) == set(plain), (job, small)
 assert all(target["result"] in ("pass", "falls short") for target in found["targets"])
-assert len(found["targets"]) >= (14 if "btrfs/zstd:1" in here else 8)
+assert len(found["targets"]) >= (18 if "btrfs/zstd:1" in here else 12)
 picture = xml.dom.minidom.parse(sys.argv[2])
 words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
 assert "sequential read, cold" in words and "memfs" in words

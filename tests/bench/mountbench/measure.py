@@ -11,7 +11,7 @@ MIB = 1 << 20
 GB = 1e9
 ODD = 47008  # a record whose length is no multiple of a page or block
 LIST_DIR = 1000
-NAMES = ("write", "read", "random", "shared", "tree", "list")
+NAMES = ("write", "read", "random", "shared", "tree", "files", "list")
 
 
 class Results:

@@ -75,6 +75,10 @@ class System:
             shutil.rmtree(self.work, ignore_errors=True)
             shutil.rmtree(self.backing, ignore_errors=True)
 
+    def sync(self):
+        """Returns when all of it would survive a power loss."""
+        run("sync", "-f", self.mnt)
+
     def stored(self):
         """Bytes that what is in it takes below; None: not known."""
         return None
@@ -162,8 +166,11 @@ class Balefs(System):
         run(self.programs["balefs"], "umount", self.mnt)
         self.end_daemon()
 
-    def stored(self):
+    def sync(self):
         run(self.programs["balefs"], "sync", self.mnt)
+
+    def stored(self):
+        self.sync()
         return blocks_below(self.backing / "store")
 
 
@@ -219,19 +226,36 @@ class Passthrough(System):
     def mount(self):
         self.start_daemon(self.programs["passthrough"], self.backing / "plain", self.mnt, "-f")
 
-    def stored(self):
+    def sync(self):
         run("sync", "-f", self.backing)
+
+    def stored(self):
+        self.sync()
         return blocks_below(self.backing / "plain")
 
 
-CLASSES = {"balefs": Balefs, "btrfs": Btrfs, "memfs": Memfs, "passthrough": Passthrough}
+class Plain(System):
+    """The file system below itself: a directory of it, mounted where the others are."""
+
+    def make(self):
+        (self.backing / "plain").mkdir()
+
+    def mount(self):
+        run("mount", "--bind", self.backing / "plain", self.mnt)
+
+    def stored(self):
+        self.sync()
+        return blocks_below(self.backing / "plain")
+
+
+CLASSES = {"balefs": Balefs, "btrfs": Btrfs, "memfs": Memfs, "passthrough": Passthrough, "plain": Plain}
 
 
 def create(name, programs, work, backing):
     kind = name.split("/")[0]
     if kind not in CLASSES:
         raise Failed(f"--systems: no system {name}: there are balefs/CODEC[/direct][/OPTION=VALUE], btrfs/CODEC, "
-                     "memfs[/direct] and passthrough")
+                     "memfs[/direct], passthrough and plain")
     return CLASSES[kind](name, programs, work, backing)
 
 
@@ -245,6 +269,8 @@ def lacks(name, programs):
             return "the kernel has no btrfs"
         if not os.path.exists("/dev/loop-control"):
             return "there are no loop devices"
+    elif kind == "plain":
+        return None
     elif not os.access("/dev/fuse", os.R_OK | os.W_OK):
         return "there is no /dev/fuse that may be used"
     elif not os.access(programs[kind], os.X_OK):
