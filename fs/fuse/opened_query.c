@@ -23,9 +23,8 @@ void bale_opened_note_access(struct bale_opened *opened)
         return;
     if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
         !atomic_exchange(&opened->accessed, true)) {
-        int fd = bale_file_fd(opened->file);
-        int flags = fcntl(fd, F_GETFL);
-        (void)fcntl(fd, F_SETFL, flags & ~O_NOATIME);
+        /* Of the flags that can be changed it has no other than O_NOATIME. */
+        (void)fcntl(bale_file_fd(opened->file), F_SETFL, 0);
     }
 }
 
