@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/container/frame_io.h"
 #include "fs/container/index_node.h"
 
 void bale_index_init(struct bale_index *index, struct bale_io *io, const struct bale_root *root,
@@ -33,8 +34,24 @@ void bale_index_clear(struct bale_index *index)
 {
     bale_index_node_destroy(index, index->top);
     bale_index_drop_spares(index);
+    if (index->first)
+        free(index->first->data);
+    free(index->first);
     free(index->released);
     *index = (struct bale_index){.io = index->io, .ctx = index->ctx, .loaded = true};
+}
+
+bool bale_index_take_first(struct bale_index *index, const struct bale_segment *segment,
+                           struct bale_frame_head *head)
+{
+    if (!index->first || segment->position != index->ref.position ||
+        segment->checksum != index->first->frame.head_checksum)
+        return false;
+    *head = *index->first;
+    index->memory -= sizeof *head + head->length;
+    free(index->first);
+    index->first = NULL;
+    return true;
 }
 
 int bale_index_find(struct bale_index *index, uint64_t offset, bool load,

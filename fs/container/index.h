@@ -17,6 +17,7 @@
 #include "format/settings.h"
 #include "fs/container/io.h"
 
+struct bale_frame_head;
 struct bale_index_node;
 
 /* Space of a frame or page that the index no longer refers to. */
@@ -56,6 +57,8 @@ struct bale_index {
     /* The last frame known to start at offset 0, for the direct form. */
     uint64_t head_checksum;
     uint32_t head_raw_length; /* 0: none known */
+    /* What was read with the head of a direct root's frame, mostly all of it; or NULL. */
+    struct bale_frame_head *first;
 
     struct bale_index_node
         *spare; /* list of pages for splits, so that a change cannot fail halfway */
@@ -67,6 +70,16 @@ struct bale_index {
 void bale_index_init(struct bale_index *index, struct bale_io *io, const struct bale_root *root,
                      uint32_t extent);
 void bale_index_clear(struct bale_index *index);
+
+/* Whether bale_index_take_first would find something. */
+static inline bool bale_index_has_first(const struct bale_index *index)
+{
+    return index->first;
+}
+/* Gives the caller the first bytes of this segment's frame, if they were read with its head and not
+ * taken yet: head->data, which the caller frees. */
+bool bale_index_take_first(struct bale_index *index, const struct bale_segment *segment,
+                           struct bale_frame_head *head);
 
 /* Reads the settings page if there is one and it was not read yet. BALE_OK, an error of the read,
  * BALE_E_CORRUPT or BALE_E_UNSUPPORTED. */

@@ -88,6 +88,16 @@ int bale_index_node_read(struct bale_index *index, const struct bale_ref *ref,
     return BALE_OK;
 }
 
+static void keep_first(struct bale_index *index, struct bale_frame_head *head)
+{
+    index->first = malloc(sizeof *head);
+    if (!index->first)
+        return;
+    *index->first = *head;
+    head->data = NULL;
+    index->memory += sizeof *head + head->length;
+}
+
 /* Makes the leaf that a direct root implies. */
 static int read_direct(struct bale_index *index, struct bale_index_node **top)
 {
@@ -116,6 +126,7 @@ static int read_direct(struct bale_index *index, struct bale_index_node **top)
     leaf->dirty = true; /* it is not on disk as a page */
     index->head_checksum = segment.checksum;
     index->head_raw_length = segment.length;
+    keep_first(index, &head);
 out:
     free(head.data);
     *top = leaf;

@@ -51,6 +51,7 @@ static int check_stale(struct bale_container *c, const struct bale_segment *segm
 
 /* A read of file bytes [from, to) out of one frame. */
 struct part {
+    struct bale_container *container;
     struct bale_io *io;
     struct bale_scratch *scratch;
     const struct bale_segment *segment;
@@ -186,6 +187,22 @@ static int decode_run(struct part *p, uint32_t *i, uint32_t last, size_t *at)
     return err;
 }
 
+/* Loading the index of a small file has read what is wanted of the frame. */
+static bool take_first(struct part *p)
+{
+    struct bale_container *c = p->container;
+
+    pthread_rwlock_rdlock(&c->index_lock);
+    bool taken = bale_index_has_first(&c->index);
+    pthread_rwlock_unlock(&c->index_lock);
+    if (!taken)
+        return false;
+    pthread_rwlock_wrlock(&c->index_lock);
+    taken = bale_index_take_first(&c->index, p->segment, &p->head);
+    pthread_rwlock_unlock(&c->index_lock);
+    return taken;
+}
+
 static int read_part(struct part *p)
 {
     const struct bale_frame *frame = &p->head.frame;
@@ -199,8 +216,9 @@ static int read_part(struct part *p)
     else if (p->segment->frame_length > SMALL_FRAME)
         want = bale_frame_head_length(p->segment->codec, p->segment->skip + p->segment->length,
                                       p->segment->chunk_log2);
-    err = bale_frame_head_read(p->io, p->segment->position, p->segment->frame_length, want,
-                               &p->head, p->fault);
+    err = take_first(p) ? BALE_OK
+                        : bale_frame_head_read(p->io, p->segment->position,
+                                               p->segment->frame_length, want, &p->head, p->fault);
     if (err == BALE_OK)
         err = bale_frame_head_match(frame, p->segment, p->extent, p->fault);
     if (err != BALE_OK)
@@ -225,6 +243,7 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
 {
     struct bale_fault unused;
     struct part p = {
+        .container = c,
         .io = c->io,
         .scratch = scratch,
         .segment = segment,

@@ -121,6 +121,31 @@ static void test_first_write_fails(void)
     rig_clear(&rig);
 }
 
+/* The frame of a small file is read once, for the index and for the data. */
+static void test_small_read(void)
+{
+    struct rig rig;
+    uint8_t *data = malloc(1 << 20);
+    uint64_t size = 0;
+
+    rig_start(&rig, 1 << 20);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 1000), BALE_OK);
+    rig_commit(&rig, false);
+    rig_reopen(&rig);
+    rig.file.fail_kinds = MEMORY_READ;
+    rig.file.fail_error = BALE_E_IO;
+    rig.file.fail_after = 1;
+    CHECK_EQ(rig_read(&rig, data, &size), BALE_OK);
+    CHECK_EQ_U(size, 1000);
+    CHECK_EQ(rig_digest(data, size), rig_digest(rig.model, 1000));
+    CHECK_EQ(rig_read(&rig, data, &size), BALE_E_IO);
+    rig.file.fail_after = -1;
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+    free(data);
+}
+
 /* Direct while the one frame is used from its first byte to its last, and back again. */
 static void test_direct(void)
 {
@@ -425,6 +450,7 @@ int main(void)
 {
     test_empty();
     test_small();
+    test_small_read();
     test_first_write_cut_off();
     test_first_write_fails();
     test_direct();
