@@ -144,6 +144,17 @@ static struct bale_change *advance(struct bale_file *file)
     return next;
 }
 
+/* Gives up a reference unless it is the last one. */
+static bool unref_shared(struct bale_file *file)
+{
+    unsigned refs = atomic_load(&file->refs);
+
+    while (refs > 1)
+        if (atomic_compare_exchange_weak(&file->refs, &refs, refs - 1))
+            return true;
+    return false;
+}
+
 void bale_change_end(struct bale_change *change)
 {
     struct bale_file *file = change->file;
@@ -161,9 +172,13 @@ void bale_change_end(struct bale_change *change)
     if (next)
         bale_pool_submit(volume->pool, &next->job);
     bale_volume_wake(volume);
+    /* Before the reply: the close that follows it then has the last reference, and its thread runs
+     * it. This thread, which runs a job, would have to hand it to another one. */
+    bool last = !unref_shared(file);
     bale_waiters_complete(change->waiters, err);
     free(change);
-    bale_file_unref(file);
+    if (last)
+        bale_file_unref(file);
 }
 
 /* ---- References ---- */

@@ -41,7 +41,7 @@ struct bale_change {
 #define BALE_INLINE_BYTES ((uint64_t)256 << 10)
 
 /* done (NULL: nobody waits): called with the result on the thread that ends the change, no lock
- * held. NULL: no memory. */
+ * held; the change's reference on the file may be gone by then. NULL: no memory. */
 struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
                                        bale_file_done *done, void *arg);
 
