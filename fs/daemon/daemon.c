@@ -14,6 +14,7 @@
 
 #include "format/err.h"
 #include "fs/daemon/freeze_limit.h"
+#include "fs/daemon/idle.h"
 #include "fs/daemon/log_file.h"
 #include "fs/daemon/mountpoint.h"
 #include "fs/daemon/resources.h"
@@ -203,11 +204,13 @@ static int daemon_start(struct daemon *d)
 {
     struct bale_mount *mount = &d->mount;
     struct bale_descriptors descriptors = bale_descriptors_raise();
+    const char *unmounts = d->options->auto_unmount ? "auto_unmount"
+                           : d->options->idle       ? "idle"
+                                                    : NULL;
     int err = bale_daemon_signals_open(&d->signals);
 
     if (err == BALE_OK)
-        err = bale_mountpoint_find(d->options->mountpoint, d->options->auto_unmount, &d->mountpoint,
-                                   d->why);
+        err = bale_mountpoint_find(d->options->mountpoint, unmounts, &d->mountpoint, d->why);
     /* The watcher and chdir before there are threads and locks: some threads get a directory of
      * their own. */
     if (err == BALE_OK && d->options->auto_unmount)
@@ -267,7 +270,13 @@ static void wait_for_end(struct daemon *d)
             return;
         daemon_unmount(d, "the processes that it was mounted for have ended");
     }
-    if (bale_daemon_signals_wait(&d->signals))
+    struct bale_idle idle;
+    bale_idle_begin(&idle, &d->mount, d->session, d->mountpoint, d->options->idle);
+    enum bale_daemon_event event;
+    while ((event = bale_daemon_signals_wait(&d->signals, bale_idle_pause_ms(&idle))) ==
+           BALE_DAEMON_PAUSE_OVER)
+        bale_idle_look(&idle);
+    if (event == BALE_DAEMON_SIGNAL)
         daemon_unmount(d, "received a signal to end");
 }
 

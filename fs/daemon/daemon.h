@@ -42,6 +42,7 @@ struct bale_mount_options {
     /* The choice of engine, and the GPU devices and their memory. */
     struct bale_dispatch_options engine;
     bool unverified; /* do not decode again what the GPU encoded */
+    unsigned idle;   /* a mount that nobody uses for so many seconds is unmounted; 0: never */
     unsigned age_ms; /* dirty data older than this is committed; 0: as bale_volume_options */
     /* The reading end of a pipe or a fifo, or 0; the caller's. The mount serves the processes that
      * keep the other end open, which the daemon must not inherit: signals do not end it (a batch

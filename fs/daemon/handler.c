@@ -121,6 +121,14 @@ void bale_handler_resume(void *arg, struct bale_queued *queued)
     send_to_lane(arg, queued, ((const struct fuse_in_header *)(void *)queued->request)->unique);
 }
 
+/* The kernel forgets nodes by itself, too. */
+static void note_use(struct bale_handler *handler, uint32_t opcode)
+{
+    if (opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
+        !atomic_load_explicit(&handler->used, memory_order_relaxed))
+        atomic_store_explicit(&handler->used, true, memory_order_relaxed);
+}
+
 void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -128,6 +136,7 @@ void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t s
 
     if (size < sizeof *in)
         return;
+    note_use(handler, in->opcode);
     if (!has_node(mount, in, size)) {
         if (in->opcode != FUSE_FORGET) /* has no reply */
             bale_handler_reply(handler, in->unique, ESTALE);

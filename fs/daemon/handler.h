@@ -2,17 +2,20 @@
 #ifndef BALE_FS_DAEMON_HANDLER_H
 #define BALE_FS_DAEMON_HANDLER_H
 
+#include <stdatomic.h>
+
 #include "fs/daemon/lanes.h"
 #include "fs/daemon/relief.h"
 #include "fs/fuse/mount.h"
 
-/* Nothing changes while requests are handled. All belongs to the session. */
+/* Nothing but used changes while requests are handled. All belongs to the session. */
 struct bale_handler {
     struct bale_mount *mount;
     struct fuse_session *fuse;
     int fd; /* /dev/fuse */
     struct bale_lanes *lanes;
     struct bale_relief *relief;
+    atomic_bool used; /* a request came that some program has caused */
 };
 
 /* Replies to a request that libfuse has not seen. error: 0 or a positive errno. */

@@ -82,7 +82,7 @@ static int check_directory(const char *given, char **mountpoint, struct bale_rea
     return BALE_OK;
 }
 
-int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
+int bale_mountpoint_find(const char *given, const char *unmounts, char **mountpoint,
                          struct bale_reason *why)
 {
     int fd = passed_fd_of(given);
@@ -92,9 +92,9 @@ int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint
     *mountpoint = strdup(given);
     if (!*mountpoint)
         return BALE_E_NOMEM;
-    if (auto_unmount) {
-        bale_reason_set(
-            why, "-o auto_unmount: is for mounts that balefs makes: leave it out with %s", given);
+    if (unmounts) {
+        bale_reason_set(why, "-o %s: is for mounts that balefs makes: leave it out with %s",
+                        unmounts, given);
         return BALE_E_INVALID;
     }
     return passed_fd_prepare(given, fd, why);

@@ -9,9 +9,9 @@
 
 /* Checks what the user gave. *mountpoint, which the caller frees, is the absolute path of the
  * directory; or /dev/fd/N, and then the descriptor has been made fit for the session: reads from
- * it block, and programs started here do not inherit it. auto_unmount: the mount has that
- * option. 0 or a negative bale_err, and usually why. */
-int bale_mountpoint_find(const char *given, bool auto_unmount, char **mountpoint,
+ * it block, and programs started here do not inherit it. unmounts: the name of an option with
+ * which this process is to unmount, or NULL. 0 or a negative bale_err, and usually why. */
+int bale_mountpoint_find(const char *given, const char *unmounts, char **mountpoint,
                          struct bale_reason *why);
 
 /* Whether the mount point is /dev/fd/N. */

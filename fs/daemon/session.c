@@ -287,6 +287,11 @@ void bale_session_unmount(struct bale_session *session)
     bale_mount_detach(session->mountpoint, session->device);
 }
 
+bool bale_session_was_used(struct bale_session *session)
+{
+    return atomic_exchange(&session->handler.used, false);
+}
+
 static bool connection_is_gone(int fd)
 {
     struct pollfd pfd = {.fd = fd};

@@ -2,6 +2,8 @@
 #ifndef BALE_FS_DAEMON_SESSION_H
 #define BALE_FS_DAEMON_SESSION_H
 
+#include <stdbool.h>
+
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "fs/daemon/trust.h"
@@ -22,6 +24,8 @@ int bale_session_start(struct bale_session *session, unsigned threads);
 /* Makes the kernel write back its dirty pages and takes the mount out of the tree, lazily. Requests
  * are served until stop. */
 void bale_session_unmount(struct bale_session *session);
+/* Whether a program's request came since the last call. */
+bool bale_session_was_used(struct bale_session *session);
 /* Ends the threads. Callbacks may still reply to requests under way, until destroy. */
 void bale_session_stop(struct bale_session *session);
 void bale_session_destroy(struct bale_session *session); /* NULL is fine */

@@ -47,12 +47,16 @@ bool bale_daemon_signals_wait_lifeline(const struct bale_daemon_signals *signals
     return !(fds[0].revents & POLLIN);
 }
 
-bool bale_daemon_signals_wait(const struct bale_daemon_signals *signals)
+enum bale_daemon_event bale_daemon_signals_wait(const struct bale_daemon_signals *signals,
+                                                int pause_ms)
 {
     struct pollfd fds[] = {{.fd = signals->signals, .events = POLLIN},
                            {.fd = signals->ended, .events = POLLIN}};
+    int ready;
 
-    while (poll(fds, 2, -1) < 0 && errno == EINTR) {
+    while ((ready = poll(fds, 2, pause_ms)) < 0 && errno == EINTR) {
     }
-    return fds[0].revents & POLLIN;
+    if (ready == 0)
+        return BALE_DAEMON_PAUSE_OVER;
+    return fds[0].revents & POLLIN ? BALE_DAEMON_SIGNAL : BALE_DAEMON_GONE;
 }

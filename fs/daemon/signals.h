@@ -18,7 +18,13 @@ void bale_daemon_signals_close(struct bale_daemon_signals *signals);
 /* Waits until no process holds the other end of the lifeline (struct bale_mount_options), and drops
  * signals meanwhile. False: the file system is gone. */
 bool bale_daemon_signals_wait_lifeline(const struct bale_daemon_signals *signals, int lifeline);
-/* Waits for a signal. False: the file system is gone. */
-bool bale_daemon_signals_wait(const struct bale_daemon_signals *signals);
+enum bale_daemon_event {
+    BALE_DAEMON_GONE, /* the file system */
+    BALE_DAEMON_SIGNAL,
+    BALE_DAEMON_PAUSE_OVER,
+};
+/* Waits for one of these. pause_ms: -1 for no limit. */
+enum bale_daemon_event bale_daemon_signals_wait(const struct bale_daemon_signals *signals,
+                                                int pause_ms);
 
 #endif

@@ -1,5 +1,6 @@
 #include "fs/daemon/unmount.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
 #include <stddef.h>
@@ -61,6 +62,34 @@ struct bale_fusermount bale_fusermount(const char *mountpoint, bool lazy, bool q
     return command;
 }
 
+static bool run_fusermount(const char *mountpoint, bool lazy)
+{
+    const struct bale_fusermount helper = bale_fusermount(mountpoint, lazy, true);
+    int status = 1;
+    pid_t pid;
+
+    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0)
+        while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+        }
+    return status == 0;
+}
+
+bool bale_mount_expire(const char *mountpoint, uint64_t device, bool due)
+{
+    const int flags = MNT_EXPIRE | UMOUNT_NOFOLLOW;
+
+    if (umount2(mountpoint, flags) == 0)
+        return true;
+    int e = errno;
+    /* Only now: this is a use of the mount, which takes the mark away. A mount that covers this one
+     * was not marked by an earlier call, so the call above has not removed it. */
+    if (device == 0 || bale_mount_device(mountpoint) != device)
+        return false;
+    if (e == EAGAIN)
+        return umount2(mountpoint, flags) == 0;
+    return due && e == EPERM && run_fusermount(mountpoint, false);
+}
+
 void bale_mount_detach(const char *mountpoint, uint64_t device)
 {
     if (device == 0 || bale_mount_device(mountpoint) != device)
@@ -73,8 +102,5 @@ void bale_mount_detach(const char *mountpoint, uint64_t device)
     }
     if (umount2(mountpoint, MNT_DETACH) == 0)
         return;
-    const struct bale_fusermount helper = bale_fusermount(mountpoint, true, true);
-    pid_t pid;
-    if (posix_spawnp(&pid, helper.words[0], NULL, NULL, helper.words, environ) == 0)
-        (void)waitpid(pid, NULL, 0);
+    (void)run_fusermount(mountpoint, true);
 }

@@ -53,6 +53,7 @@ fails 1 "/dev/fd/8: cannot be served: it is no /dev/fuse open for reading and wr
 fails 1 "/dev/fd/9: cannot be served: nothing is mounted with it: call mount(2) with fd= first" mount "$store" /dev/fd/9
 fails 1 "-o auto_unmount: is for mounts that balefs makes: leave it out with /dev/fd/9" \
     mount -o auto_unmount "$store" /dev/fd/9
+fails 1 "-o idle: is for mounts that balefs makes: leave it out with /dev/fd/9" mount -o idle=1h "$store" /dev/fd/9
 run 32 mount "$store" /dev/fd/9x
 says '^balefs: /dev/fd/9x: cannot be mounted on: '
 unlocked "$store" || fail "locked after a refusal"

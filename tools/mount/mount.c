@@ -53,6 +53,7 @@ static const char help[] =
     "  io=cached|direct  use the kernel's cache, or not: with direct many processes may\n"
     "                    write to one file at the same time [cached]\n"
     "  age=SECONDS       store data so long after it was written, 0.1 to 5 [4]\n"
+    "  idle=TIME         unmount when nobody has used the mount for so long: 90, 10m, 2h\n"
     "  untrusted         the store was made by somebody else: nosuid, nodev, no GPU\n"
     "                    decompresses; always so for root if the store's directory is not\n"
     "                    root's\n"

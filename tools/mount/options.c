@@ -14,6 +14,7 @@
 #define MEMORY_MIN (32u << 20)
 #define THREADS_MAX 4096
 #define AGE_MAX 5.0
+#define IDLE_MOST (7u * 24 * 3600)
 
 /* Options that are passed to the kernel or to fusermount3. */
 static const char *const for_kernel[] = {
@@ -82,6 +83,17 @@ static int take_age(struct bale_mount_options *options, const char *word, const 
     if (*end || !(seconds >= 0.1 && seconds <= AGE_MAX))
         return refuse(why, word, "give seconds from 0.1 to 5");
     options->age_ms = (unsigned)(seconds * 1000);
+    return BALE_OK;
+}
+
+static int take_idle(struct bale_mount_options *options, const char *word, const char *value,
+                     struct bale_reason *why)
+{
+    uint64_t seconds;
+
+    if (!bale_seconds_parse(value, IDLE_MOST, &seconds) || seconds == 0)
+        return refuse(why, word, "give a time, as 90, 30s, 10m or 2h");
+    options->idle = (unsigned)seconds;
     return BALE_OK;
 }
 
@@ -253,6 +265,7 @@ static const struct {
     {"gpu-memory=", take_gpu_memory},
     {"verify=", take_verify},
     {"age=", take_age},
+    {"idle=", take_idle},
     {"log_level=", take_log_level},
     {"fsname=", take_own},
     {"subtype=", take_own},

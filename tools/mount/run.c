@@ -333,6 +333,8 @@ static int parse(const struct bale_command *command, int argc, char **argv, stru
             return bale_usage_error(command, "--grace %s: give a time, as 90, 30s or 5m", optarg);
         else if (option == 'o' && bale_mount_words(&batch->words, optarg, &why) != BALE_OK)
             return bale_usage_error(command, "%s", why.text);
+        else if (batch->words.options.idle)
+            return bale_usage_error(command, "-o idle: the mount ends with CMD: leave it out");
         else if (option == OPTION_GRACE)
             batch->grace = (int)seconds * 1000;
         else if (option != 'o')
