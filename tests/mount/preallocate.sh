@@ -62,3 +62,41 @@ one_type() {
 for type in ext4 tmpfs; do
     one_type "$type"
 done
+
+# What is punched out of a preallocated file is free at once, wherever the hole lies.
+# takes LEAST MOST WHAT: the container of $file takes so many KiB
+takes() {
+    local now
+    now=$(du -k "$base/store/file" | cut -f 1)
+    if [ "$now" -lt "$1" ] || [ "$now" -gt "$2" ]; then
+        fail "$type: $3: the container takes $now KiB, not $1 to $2"
+    fi
+}
+
+holes() {
+    local data
+    type=$1 base=$work/holes-$1
+    loop_fs "$type" "$2" "$base"
+    "$BALEFS" init "$base/store"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    fallocate -l 20M "$mnt/file" || fail "$type: no 20 MiB"
+    takes 20480 20600 "preallocated"
+    fallocate --punch-hole -o 4M -l 8M "$mnt/file"
+    takes 12288 12400 "a hole in the middle"
+    head -c 1M /dev/urandom | dd of="$mnt/file" bs=1M seek=13 conv=notrunc,fsync status=none
+    takes 12288 12400 "after data was written"
+    fallocate --punch-hole -o 0 -l 20M "$mnt/file"
+    "$BALEFS" sync "$mnt"
+    takes 0 100 "all is a hole"
+    data=$(od -An -tx1 -N 32 -j 13M "$mnt/file" | tr -d ' \n0*')
+    [ -z "$data" ] || fail "$type: a hole shows data"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    umount "$base"
+}
+
+for size in ext4:100 btrfs:120 xfs:300; do
+    if command -v "mkfs.${size%:*}" >/dev/null; then
+        holes "${size%:*}" "${size#*:}"
+    fi
+done
