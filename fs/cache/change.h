@@ -15,6 +15,7 @@ enum bale_change_kind {
     BALE_CHANGE_ATTR,
     BALE_CHANGE_SCRUB,
     BALE_CHANGE_RECOMPRESS,
+    BALE_CHANGE_COPY, /* into this file */
     BALE_CHANGE_CLOSE,
 };
 
@@ -31,6 +32,7 @@ struct bale_change {
     unsigned fields;              /* attr: BALE_ATTR_ bits */
     struct bale_container_attr attr;
     struct bale_rewrite_pass *pass; /* recompress */
+    struct bale_copying *copying;
     struct bale_waiter *waiters;
     int error;
     bool changed; /* the container was changed, though perhaps not on disk yet */

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "fs/base/timespec.h"
 #include "fs/cache/change.h"
+#include "fs/cache/copy.h"
 #include "fs/cache/extent.h"
 #include "fs/cache/flush.h"
 #include "fs/cache/lost.h"
@@ -342,7 +343,8 @@ void bale_change_run(struct bale_job *job, struct bale_scratch *scratch)
         [BALE_CHANGE_FLUSH] = sync_after_flush,      [BALE_CHANGE_FLUSH_STREAM] = sync_after_flush,
         [BALE_CHANGE_TRUNCATE] = change_after_flush, [BALE_CHANGE_ALLOCATE] = change_after_flush,
         [BALE_CHANGE_TIMES] = change_after_flush,    [BALE_CHANGE_ATTR] = change_after_flush,
-        [BALE_CHANGE_SCRUB] = scrub_after_flush,     [BALE_CHANGE_CLOSE] = bale_file_close_run,
+        [BALE_CHANGE_SCRUB] = scrub_after_flush,     [BALE_CHANGE_COPY] = bale_copy_run,
+        [BALE_CHANGE_CLOSE] = bale_file_close_run,
     };
     struct bale_change *change = (struct bale_change *)job;
 

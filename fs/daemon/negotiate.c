@@ -154,6 +154,7 @@ static const struct fuse_lowlevel_ops ops = {
     .fsync = bale_op_fsync,
     .fallocate = bale_op_fallocate,
     .lseek = bale_op_lseek,
+    .copy_file_range = bale_op_copy_file_range,
     .mkdir = bale_op_mkdir,
     .symlink = bale_op_symlink,
     .readlink = bale_op_readlink,

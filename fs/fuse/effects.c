@@ -53,6 +53,19 @@ static struct bale_effects of_rename(const void *request, size_t size, size_t of
     return effects;
 }
 
+/* The header names the source. */
+static struct bale_effects of_copy(const void *request, size_t size)
+{
+    const struct fuse_in_header *in = request;
+    struct bale_effects effects = {.nodes = {in->nodeid}, .file = true, .changes = true};
+
+    if (size >= sizeof *in + sizeof(struct fuse_copy_file_range_in)) {
+        effects.nodes[1] = ((const struct fuse_copy_file_range_in *)(in + 1))->nodeid_out;
+        effects.within[0] = effects.nodes[1];
+    }
+    return effects;
+}
+
 struct bale_effects bale_effects_of(const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -80,6 +93,8 @@ struct bale_effects bale_effects_of(const void *request, size_t size)
         return of_rename(request, size, sizeof(struct fuse_rename_in));
     case FUSE_RENAME2:
         return of_rename(request, size, sizeof(struct fuse_rename2_in));
+    case FUSE_COPY_FILE_RANGE:
+        return of_copy(request, size);
     case FUSE_OPEN:
         effects.changes = bale_freezer_is_change(request, size); /* it truncates */
         break;

@@ -83,6 +83,7 @@ bool bale_freezer_is_change(const void *request, size_t size)
     case FUSE_CREATE:
     case FUSE_TMPFILE:
     case FUSE_FALLOCATE:
+    case FUSE_COPY_FILE_RANGE:
         return true;
     case FUSE_OPEN:
         return size >= sizeof *in + sizeof(struct fuse_open_in) &&

@@ -351,7 +351,7 @@ void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi)
     /* What the kernel caches would not be rounded. */
     bool direct = mount->direct || bale_file_is_lossy(use->node->opened->file);
 
-    fi->fh = direct;
+    fi->fh = (direct ? BALE_HANDLE_DIRECT : 0) | (fi->flags & O_DSYNC ? BALE_HANDLE_SYNC : 0);
     fi->direct_io = direct;
     fi->parallel_direct_writes = direct;
     /* A reader has written nothing that its close would have to flush. */

@@ -68,10 +68,16 @@ bool bale_use_hold(struct bale_mount *mount, struct bale_node *node);
 void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi);
 void bale_use_drop_handle(struct bale_mount *mount, struct bale_node *node,
                           const struct fuse_file_info *fi);
+enum { BALE_HANDLE_DIRECT = 1, BALE_HANDLE_SYNC = 2 };
 /* Whether the kernel caches nothing of what is read and written through it. */
 static inline bool bale_handle_is_direct(const struct fuse_file_info *fi)
 {
-    return fi->fh != 0;
+    return fi->fh & BALE_HANDLE_DIRECT;
+}
+/* Whether what is written through it is durable when the write returns: O_SYNC, O_DSYNC. */
+static inline bool bale_handle_is_sync(const struct fuse_file_info *fi)
+{
+    return fi->fh & BALE_HANDLE_SYNC;
 }
 
 /* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is

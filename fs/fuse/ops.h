@@ -36,7 +36,7 @@ void bale_op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t 
                     struct fuse_file_info *fi);
 void bale_op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi);
 void bale_op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev);
-/* data.c, write.c, seek.c */
+/* data.c, write.c, seek.c, copy_range.c */
 void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,
                   struct fuse_file_info *fi);
 void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size, off_t off,
@@ -45,6 +45,9 @@ void bale_op_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void bale_op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi);
 void bale_op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t offset, off_t length,
                        struct fuse_file_info *fi);
+void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
+                             struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
+                             struct fuse_file_info *fi_out, size_t length, int flags);
 void bale_op_lseek(fuse_req_t req, fuse_ino_t ino, off_t off, int whence,
                    struct fuse_file_info *fi);
 /* names.c, rename.c */

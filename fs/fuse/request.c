@@ -35,8 +35,8 @@ void bale_request_note(const void *request, size_t size)
     } else if (in->opcode == FUSE_SETATTR && size >= sizeof(struct fuse_setattr_in)) {
         bale_current_request.kill_suidgid =
             ((const struct fuse_setattr_in *)arg)->valid & FATTR_KILL_SUIDGID;
-    } else if (in->opcode == FUSE_FALLOCATE) {
-        bale_current_request.kill_suidgid = in->uid != 0; /* fallocate has no such flag */
+    } else if (in->opcode == FUSE_FALLOCATE || in->opcode == FUSE_COPY_FILE_RANGE) {
+        bale_current_request.kill_suidgid = in->uid != 0; /* they have no such flag */
     } else if (in->opcode == FUSE_SETXATTR && size >= sizeof(struct fuse_setxattr_in)) {
         bale_current_request.acl_kill_sgid =
             ((const struct fuse_setxattr_in *)arg)->setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;

@@ -29,6 +29,7 @@ lives_idle() {
     : >"$work/log"
     chmod 666 "$work/log"
     run 0 mount --log "$work/log" -o idle=1s,log_level=debug "$store" "$mnt"
+    # shellcheck disable=SC2016 # the other shell expands it
     exec 8> >("$@" bash -c 'exec 7>"$1" && echo open >&7 && cat' - "$mnt/file")
     written() { [ "$("$@" cat "$mnt/file" 2>/dev/null)" = open ]; }
     soon written "$@" || fail "no file"

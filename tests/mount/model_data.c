@@ -325,6 +325,8 @@ static void copy_range(struct model_actor *actor, struct model_handle *handle)
     uint64_t offset = model_random(actor, USUAL_MAX), to = model_random(actor, USUAL_MAX);
     size_t length = (size_t)some_length(actor);
 
+    if (model_random(actor, 2)) /* at the same place, frames may stay as they are */
+        to = offset;
     if (from->fd[MOUNT] < 0 || handle->append)
         return;
     model_note(actor, "copy %zu from %ju to %ju", length, (uintmax_t)offset, (uintmax_t)to);
