@@ -15,24 +15,36 @@
 #define LOGICAL_MOST ((uint64_t)1 << 30)
 #define FRAMES_MOST 8192u
 
-/* Writes a frame with the generation of the transaction. */
-static int write_frame(struct bale_copy_frames *frames, uint8_t *stored, struct bale_frame *frame,
-                       size_t length)
+/* Blocks of fewer bytes are copied: sharing them costs more time and splits their extents. At most
+ * so many frames are shared with one call. */
+#define RUN_LEAST ((uint64_t)128 << 10)
+#define RUN_MOST 256u
+
+static int add_made(struct bale_copy_frames *frames, const struct bale_segment *segment)
 {
     struct bale_segment *made =
         bale_array_grow(frames->made, frames->count, &frames->room, sizeof *made);
-    uint64_t position;
 
     if (!made)
         return BALE_E_NOMEM;
     frames->made = made;
+    frames->made[frames->count++] = *segment;
+    return BALE_OK;
+}
+
+/* Writes a frame with the generation of the transaction. */
+static int write_frame(struct bale_copy_frames *frames, uint8_t *stored, struct bale_frame *frame,
+                       size_t length)
+{
+    uint64_t position;
+
     bale_frame_stamp(stored, frame, frames->generation);
     int err = bale_container_write_frame(frames->to->container, stored, length, &position);
     if (err != BALE_OK)
         return err;
-    frames->made[frames->count++] = bale_segment_of_frame(frame, position, (uint32_t)length);
+    struct bale_segment made = bale_segment_of_frame(frame, position, (uint32_t)length);
     frames->stored += length;
-    return BALE_OK;
+    return add_made(frames, &made);
 }
 
 /* ---- Undecoded ---- */
@@ -87,6 +99,62 @@ static int copy_frame(struct bale_copy_frames *frames, const struct bale_segment
     }
     bale_cache_free(volume, stored, segment->frame_length, heap);
     return err;
+}
+
+/* ---- Sharing blocks ---- */
+
+/* Whether the segment is the whole of an extent, and so of its frame, as no frame is longer. */
+static bool is_whole(const struct bale_copy_frames *frames, const struct bale_segment *segment)
+{
+    return !(segment->flags & BALE_SEGMENT_UNWRITTEN) && segment->skip == 0 &&
+           segment->length == frames->extent && segment->offset % frames->extent == 0 &&
+           segment->offset + segment->length <= frames->end;
+}
+
+/* Finds whole extents from the segment on whose frames lie one behind the other. */
+static size_t find_run(struct bale_copy_frames *frames, struct bale_segment first,
+                       struct bale_segment run[static RUN_MOST])
+{
+    size_t count = 0;
+    int err = BALE_OK;
+
+    for (struct bale_segment s = first; err == BALE_OK && count < RUN_MOST; count++) {
+        if (!is_whole(frames, &s) || (count > 0 && !bale_container_adjoins(&run[count - 1], &s)))
+            break;
+        run[count] = s;
+        err = bale_container_map(frames->from->container, s.offset + s.length, &s);
+    }
+    return count;
+}
+
+/* Clones the frames of a run of whole extents that begins with the segment. *end: of the run in the
+ * file. BALE_E_NOENT: it is no such run, or has moved. */
+static int clone_run(struct bale_copy_frames *frames, const struct bale_segment *first,
+                     uint64_t *end)
+{
+    struct bale_volume *volume = frames->to->volume;
+    struct bale_segment run[RUN_MOST];
+    size_t count = find_run(frames, *first, run);
+    uint64_t position;
+
+    if (count == 0 || atomic_load(&volume->cannot_clone))
+        return BALE_E_NOENT;
+    if (run[count - 1].position - run[0].position < RUN_LEAST)
+        return BALE_E_NOENT;
+    int err =
+        bale_container_clone(frames->to->container, frames->from->container, run, count, &position);
+    if (err == BALE_E_UNSUPPORTED)
+        atomic_store(&volume->cannot_clone, true);
+    for (size_t i = 0; i < count && err == BALE_OK; i++)
+        err = has_moved(frames->from, &run[i]) ? BALE_E_NOENT : BALE_OK;
+    const uint64_t source = run[0].position;
+    for (size_t i = 0; i < count && err == BALE_OK; i++) {
+        run[i].position = position + (run[i].position - source);
+        err = add_made(frames, &run[i]);
+    }
+    if (err == BALE_OK)
+        *end = run[count - 1].offset + run[count - 1].length;
+    return err == BALE_E_UNSUPPORTED ? BALE_E_NOENT : err;
 }
 
 /* ---- Encoded again ---- */
@@ -201,7 +269,11 @@ int bale_copy_frames_write(struct bale_copy_frames *frames, struct bale_scratch 
             break;
         }
         size_t count = frames->count;
-        err = copy_extent(frames, at, end, scratch);
+        err = clone_run(frames, &s, &end);
+        if (err == BALE_E_NOENT) {
+            frames->count = count;
+            err = copy_extent(frames, at, end, scratch);
+        }
         if (err != BALE_OK) {
             frames->count = count;
             return err;

@@ -64,6 +64,7 @@ struct bale_volume {
     atomic_uint_fast64_t unevictable_of[BALE_TURNS]; /* users' parts, by their number modulo that */
     atomic_bool warned_too_wide;      /* logged that an extent is too wide for the memory */
     struct bale_lost_files lost;      /* whose last data could not be stored */
+    atomic_bool cannot_clone;         /* the backing file system shares no blocks */
     atomic_uint_fast64_t reads_noted; /* hits and misses when background work last asked */
 
     struct {

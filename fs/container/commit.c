@@ -86,6 +86,9 @@ static int write_root(struct bale_container *c, struct bale_root *root, const ui
     if (!may_overwrite_newest(c)) {
         unlock_session(c);
         err = secure_newest(c);
+        /* What is cloned is not durable, though it is older than the root that is now. */
+        if (err == BALE_OK && c->cloned > 0 && c->cloned <= c->durable)
+            err = bale_container_make_durable(c);
         if (err != BALE_OK)
             return err;
         lock_session(c);
@@ -108,6 +111,7 @@ static int write_root(struct bale_container *c, struct bale_root *root, const ui
     pthread_rwlock_unlock(&c->index_lock);
     atomic_store(&c->id, root->container_id);
     c->slot = slot;
+    c->cloned = 0;
     c->durable_unrecorded = false;
     return BALE_OK;
 }

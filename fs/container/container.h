@@ -236,6 +236,18 @@ int bale_container_begin(struct bale_container *container, uint64_t *generation)
 int bale_container_write_frame(struct bale_container *container, const uint8_t *frame,
                                size_t length, uint64_t *position);
 
+/* Puts frames of another container, which lie one behind the other there, into space of this one,
+ * sharing the blocks of the backing file system: the first is then at *position, the others as far
+ * behind it as they were. They keep their generations. Each segment shows its whole frame. The
+ * source may change meanwhile: if its index does not have all segments any more afterwards, what
+ * was cloned is worthless, and must not be put. BALE_E_UNSUPPORTED: the backing file system cannot;
+ * BALE_E_NOENT: not these frames, or not here; else as bale_container_write_frame. Only the
+ * transaction's owner calls it. */
+int bale_container_clone(struct bale_container *container, struct bale_container *from,
+                         const struct bale_segment *segments, size_t count, uint64_t *position);
+/* Whether one frame lies directly behind another one. */
+bool bale_container_adjoins(const struct bale_segment *before, const struct bale_segment *after);
+
 /* Change the index; bale_container_map sees the change at once. Only the transaction's owner calls
  * these. put: the segment replaces all that covered its range. cut: [offset, offset + length)
  * becomes a hole. On error the index is unchanged. */

@@ -1,6 +1,6 @@
 /* What the sources of a container share. Calls go one way: repair.c, restore.c, rootless.c and
  * salvage.c, open.c and transaction.c, check.c, usage.c and read.c, map.c, follow.c, choose.c,
- * history.c, candidates.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
+ * history.c, candidates.c, clone.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
  * frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
@@ -65,6 +65,7 @@ struct bale_container {
     bool durable_unrecorded; /* a sync made the root durable, and no root says so */
     bool sync_before_write;  /* a durable root may use space that root does not */
     uint64_t rejected;       /* generation of a root that open rejected; 0: none */
+    uint64_t cloned;         /* the least generation of frames cloned for the next root; or 0 */
     bool ready;              /* the index is loaded and the free map made */
     bool punchable;          /* the backing file system can punch holes */
     bool read_only;          /* nothing may be written: by the config, or because of recovery */

@@ -2,11 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -227,6 +229,31 @@ static int fd_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     return change_blocks(io, FALLOC_FL_KEEP_SIZE, position, length);
 }
 
+static int fd_clone(struct bale_io *io, struct bale_io *source, uint64_t from, uint64_t length,
+                    uint64_t position)
+{
+    struct io_fd *f = fd_of(io);
+    int result;
+
+    if (source->ops->clone != fd_clone)
+        return BALE_E_UNSUPPORTED;
+    struct file_clone_range range = {.src_fd = fd_of(source)->fd,
+                                     .src_offset = from,
+                                     .src_length = length,
+                                     .dest_offset = position};
+    bool keeps = change_begin(f);
+    do
+        result = ioctl(f->fd, FICLONERANGE, &range);
+    while (result != 0 && errno == EINTR);
+    int e = errno;
+    change_end(f, keeps);
+    if (result == 0)
+        return BALE_OK;
+    /* EINVAL: the file system's blocks are larger. */
+    return e == ENOTTY || e == EXDEV || e == EINVAL || e == EOPNOTSUPP ? BALE_E_UNSUPPORTED
+                                                                       : bale_err_from_errno(e);
+}
+
 /* O_NOATIME is the owner's. */
 static int open_again(int fd, int flags)
 {
@@ -279,6 +306,7 @@ static const struct bale_io_ops fd_ops = {
     .truncate = fd_truncate,
     .punch = fd_punch,
     .allocate = fd_allocate,
+    .clone = fd_clone,
     .close = fd_close,
 };
 

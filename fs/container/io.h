@@ -21,6 +21,10 @@ struct bale_io_ops {
     /* Allocates blocks for [position, position + length) without changing the size.
      * BALE_E_UNSUPPORTED: cannot. */
     int (*allocate)(struct bale_io *io, uint64_t position, uint64_t length);
+    /* Makes whole blocks of 4096 bytes the same as those of another file, sharing them.
+     * BALE_E_UNSUPPORTED: cannot. NULL: never can. */
+    int (*clone)(struct bale_io *io, struct bale_io *source, uint64_t from, uint64_t length,
+                 uint64_t position);
     /* For a reader beside a writer on another machine: from now on reads show what the file has
      * now. NULL: they always do. */
     int (*renew)(struct bale_io *io);

@@ -53,6 +53,47 @@ fsck_clean "$base/store"
 reader_clean "$base/store"
 lossy_down "$base"
 
+# --- where the backing file system shares blocks, the copy takes next to none, and each side goes its own way
+# used: KiB
+used() {
+    sync -f "$base"
+    df -k --output=used "$base" | tail -n 1
+}
+
+clones() {
+    local before
+    base=$work/$1
+    loop_fs "$1" "$2" "$base"
+    "$BALEFS" init --codec store "$base/store"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    head -c 40M /dev/urandom >"$mnt/source"
+    "$BALEFS" sync "$mnt"
+    before=$(used)
+    cp --sparse=never "$mnt/source" "$mnt/target"
+    "$BALEFS" sync "$mnt"
+    [ "$(used)" -lt $((before + 8000)) ] || fail "$1: a copy of 40 MiB takes $(($(used) - before)) KiB"
+    cp "$mnt/source" "$work/source"
+    dd if=/dev/urandom of="$mnt/source" bs=1M count=9 seek=3 conv=notrunc,fsync status=none
+    cmp "$work/source" "$mnt/target" || fail "$1: the copy changed with its source"
+    dd if="$work/source" of="$mnt/target" bs=1000 count=7000 skip=11000 seek=11000 conv=notrunc,fsync status=none
+    cp --sparse=never "$mnt/target" "$mnt/again"
+    kill_daemon
+    mount_up "$base/store" "$mnt"
+    cmp "$work/source" "$mnt/target" || fail "$1: the copy, after a kill"
+    cmp "$work/source" "$mnt/again" || fail "$1: a copy of the copy, after a kill"
+    rm "$mnt/source"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    reader_clean "$base/store"
+    umount "$base"
+}
+
+for size in btrfs:250 xfs:350; do
+    if command -v "mkfs.${size%:*}" >/dev/null; then
+        clones "${size%:*}" "${size#*:}"
+    fi
+done
+
 # --- what was overwritten or cut off stays behind
 store=$work/store
 "$BALEFS" init --codec store "$store"
