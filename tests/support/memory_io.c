@@ -184,6 +184,17 @@ static int io_allocate(struct bale_io *io, uint64_t position, uint64_t length)
     return err;
 }
 
+/* As many blocks as there are: what is shared is a copy here. */
+static int io_clone(struct bale_io *io, struct bale_io *source, uint64_t from, uint64_t length,
+                    uint64_t position)
+{
+    struct memory_file *file = file_of(source);
+
+    if (from % 4096 || position % 4096 || length % 4096 || from + length > file->size)
+        return BALE_E_UNSUPPORTED;
+    return io_write(io, file->bytes + from, (size_t)length, position);
+}
+
 static int io_close(struct bale_io *io)
 {
     free(io);
@@ -198,6 +209,7 @@ static const struct bale_io_ops ops = {
     .truncate = io_truncate,
     .punch = io_punch,
     .allocate = io_allocate,
+    .clone = io_clone,
     .close = io_close,
 };
 
