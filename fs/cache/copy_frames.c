@@ -15,10 +15,12 @@
 #define LOGICAL_MOST ((uint64_t)1 << 30)
 #define FRAMES_MOST 8192u
 
-/* Blocks of fewer bytes are copied: sharing them costs more time and splits their extents. At most
- * so many frames are shared with one call. */
-#define RUN_LEAST ((uint64_t)128 << 10)
-#define RUN_MOST 256u
+/* Blocks of fewer bytes are copied: sharing them costs more time and splits their extents. */
+#define RUN_LEAST ((uint64_t)64 << 10)
+
+/* Frames are put into their order in the container in such stretches of the file. */
+#define WINDOW_MOST 256u
+#define WINDOW_BYTES ((uint64_t)64 << 20)
 
 static int add_made(struct bale_copy_frames *frames, const struct bale_segment *segment)
 {
@@ -111,35 +113,39 @@ static bool is_whole(const struct bale_copy_frames *frames, const struct bale_se
            segment->offset + segment->length <= frames->end;
 }
 
-/* Finds whole extents from the segment on whose frames lie one behind the other. */
-static size_t find_run(struct bale_copy_frames *frames, struct bale_segment first,
-                       struct bale_segment run[static RUN_MOST])
+/* Finds whole extents from the segment on, in a stretch of the file. */
+static size_t find_window(struct bale_copy_frames *frames, struct bale_segment s,
+                          struct bale_segment window[static WINDOW_MOST])
 {
+    const uint64_t end = s.offset + WINDOW_BYTES;
     size_t count = 0;
     int err = BALE_OK;
 
-    for (struct bale_segment s = first; err == BALE_OK && count < RUN_MOST; count++) {
-        if (!is_whole(frames, &s) || (count > 0 && !bale_container_adjoins(&run[count - 1], &s)))
-            break;
-        run[count] = s;
+    while (err == BALE_OK && count < WINDOW_MOST && is_whole(frames, &s) && s.offset < end) {
+        window[count++] = s;
         err = bale_container_map(frames->from->container, s.offset + s.length, &s);
     }
     return count;
 }
 
-/* Clones the frames of a run of whole extents that begins with the segment. *end: of the run in the
- * file. BALE_E_NOENT: it is no such run, or has moved. */
-static int clone_run(struct bale_copy_frames *frames, const struct bale_segment *first,
-                     uint64_t *end)
+static int compare_positions(const void *a, const void *b)
+{
+    const struct bale_segment *x = a, *y = b;
+
+    return (x->position > y->position) - (x->position < y->position);
+}
+
+/* Clones frames that lie one behind the other, and whose extents they fill. BALE_E_NOENT: they must
+ * be copied. */
+static int clone_run(struct bale_copy_frames *frames, struct bale_segment *run, size_t count)
 {
     struct bale_volume *volume = frames->to->volume;
-    struct bale_segment run[RUN_MOST];
-    size_t count = find_run(frames, *first, run);
+    const struct bale_segment *last = &run[count - 1];
+    const uint64_t source = run[0].position;
     uint64_t position;
 
-    if (count == 0 || atomic_load(&volume->cannot_clone))
-        return BALE_E_NOENT;
-    if (run[count - 1].position - run[0].position < RUN_LEAST)
+    if (atomic_load(&volume->cannot_clone) ||
+        last->position + last->frame_length - source < RUN_LEAST)
         return BALE_E_NOENT;
     int err =
         bale_container_clone(frames->to->container, frames->from->container, run, count, &position);
@@ -147,13 +153,10 @@ static int clone_run(struct bale_copy_frames *frames, const struct bale_segment 
         atomic_store(&volume->cannot_clone, true);
     for (size_t i = 0; i < count && err == BALE_OK; i++)
         err = has_moved(frames->from, &run[i]) ? BALE_E_NOENT : BALE_OK;
-    const uint64_t source = run[0].position;
     for (size_t i = 0; i < count && err == BALE_OK; i++) {
         run[i].position = position + (run[i].position - source);
         err = add_made(frames, &run[i]);
     }
-    if (err == BALE_OK)
-        *end = run[count - 1].offset + run[count - 1].length;
     return err == BALE_E_UNSUPPORTED ? BALE_E_NOENT : err;
 }
 
@@ -246,6 +249,34 @@ static int copy_extent(struct bale_copy_frames *frames, uint64_t at, uint64_t en
     return err == BALE_OK && part ? encode_runs(frames, at, end, scratch) : err;
 }
 
+/* Clones or copies the whole extents from the segment on. Their frames lie in the order in which the
+ * engine was done with them. *end: where they end. BALE_E_NOENT: there are none. */
+static int copy_window(struct bale_copy_frames *frames, const struct bale_segment *first,
+                       uint64_t *end, struct bale_scratch *scratch)
+{
+    struct bale_segment window[WINDOW_MOST];
+    size_t count = find_window(frames, *first, window), run;
+    int err = BALE_OK;
+
+    if (count == 0 || atomic_load(&frames->to->volume->cannot_clone))
+        return BALE_E_NOENT;
+    *end = window[count - 1].offset + window[count - 1].length;
+    qsort(window, count, sizeof *window, compare_positions);
+    for (size_t i = 0; i < count && err == BALE_OK; i += run) {
+        run = 1;
+        while (i + run < count && bale_container_adjoins(&window[i + run - 1], &window[i + run]))
+            run++;
+        err = clone_run(frames, &window[i], run);
+        if (err != BALE_E_NOENT)
+            continue;
+        err = BALE_OK;
+        for (size_t j = i; j < i + run && err == BALE_OK; j++)
+            err =
+                copy_extent(frames, window[j].offset, window[j].offset + window[j].length, scratch);
+    }
+    return err;
+}
+
 int bale_copy_frames_write(struct bale_copy_frames *frames, struct bale_scratch *scratch)
 {
     const uint64_t extent = frames->extent;
@@ -269,11 +300,9 @@ int bale_copy_frames_write(struct bale_copy_frames *frames, struct bale_scratch 
             break;
         }
         size_t count = frames->count;
-        err = clone_run(frames, &s, &end);
-        if (err == BALE_E_NOENT) {
-            frames->count = count;
+        err = copy_window(frames, &s, &end, scratch);
+        if (err == BALE_E_NOENT)
             err = copy_extent(frames, at, end, scratch);
-        }
         if (err != BALE_OK) {
             frames->count = count;
             return err;
