@@ -13,6 +13,8 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/store/file.h"
+#include "fs/store/platform.h"
 #include "kernels/engine/engine.h"
 #include "tools/balefs.h"
 #include "tools/common/message.h"
@@ -21,9 +23,11 @@
 #include "tools/common/output_path.h"
 #include "tools/common/size.h"
 #include "tools/common/stored_path.h"
+#include "tools/transfer/move.h"
 
 static const char help[] =
     "usage: balefs export [-j N] [--settings] [--root ROOT] STORE[/SUB] DIR\n"
+    "       balefs export --move [--no-lease] [-j N] [--settings] STORE[/SUB] DIR\n"
     "       balefs export --tar [-o FILE] [-f] [-j N] [--settings] [--root ROOT]\n"
     "                     STORE[/SUB]\n"
     "\n"
@@ -44,6 +48,10 @@ static const char help[] =
     "mode, so that an interrupted export can be run again. A file gets its name only when it\n"
     "is complete.\n"
     "\n"
+    "With --move, each file is removed from the store once what was written is durable and\n"
+    "was read back, and nobody else has it open; a file that stays is named, and run again,\n"
+    "the export goes on. The store, or SUB, itself stays. Damaged files stay.\n"
+    "\n"
     "Neither DIR nor FILE may lie in the store itself or in a mount of it, nor in the\n"
     "directory of another store.\n"
     "\n"
@@ -52,6 +60,8 @@ static const char help[] =
     "                     standard output)\n"
     "  -f, --force        replaces FILE if it is there\n"
     "  -j, --jobs N       work with so many threads [as many as there are processors]\n"
+    "      --move         remove what was exported from the store, which must not be mounted\n"
+    "      --no-lease     with --move where the file system of the store has no leases (NFS)\n"
     "      --settings     keeps codec, extent size and match lines as the attributes\n"
     "                     user.balefs.*, for balefs import\n"
     "      --root ROOT    older or newest: of the two states that a file may have, export this\n"
@@ -64,7 +74,7 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
 
-enum { OPTION_SETTINGS = 256, OPTION_ROOT };
+enum { OPTION_SETTINGS = 256, OPTION_ROOT, OPTION_MOVE, OPTION_NO_LEASE };
 
 static const struct option long_options[] = {
     {"tar", no_argument, NULL, 't'},
@@ -73,14 +83,17 @@ static const struct option long_options[] = {
     {"jobs", required_argument, NULL, 'j'},
     {"settings", no_argument, NULL, OPTION_SETTINGS},
     {"root", required_argument, NULL, OPTION_ROOT},
+    {"move", no_argument, NULL, OPTION_MOVE},
+    {"no-lease", no_argument, NULL, OPTION_NO_LEASE},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
 };
 
 /* Where the export goes. */
 struct target {
-    const char *directory; /* or NULL: */
-    const char *archive;   /* NULL: standard output */
+    const char *directory;  /* or NULL: */
+    struct bale_move *move; /* of the files to the directory; or NULL */
+    const char *archive;    /* NULL: standard output */
     bool force;
 };
 
@@ -136,8 +149,20 @@ static int open_directory(const struct bale_export *export, const char *director
     return to;
 }
 
-static int to_directory(struct bale_export *export, int from, const char *directory)
+/* Makes the name of the target durable, where that is not done by a sync of the file system. */
+static int sync_above(const struct bale_transfer *transfer, int to)
 {
+    int above = transfer->sync_each ? openat(to, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    int err = above < 0 ? BALE_OK : bale_sync_directory(above);
+
+    if (above >= 0)
+        close(above);
+    return err;
+}
+
+static int to_directory(struct bale_export *export, int from, const struct target *target)
+{
+    const char *directory = target->directory;
     struct bale_transfer transfer = {
         .file = bale_export_file,
         .arg = export,
@@ -146,6 +171,7 @@ static int to_directory(struct bale_export *export, int from, const char *direct
         .from_store = *export->below ? NULL : export->reader.store,
         .rules = {.settings = export->settings, .acls = true},
         .threads = export->threads,
+        .move = target->move,
         .walk = {.one_device = true, .hidden = *export->below ? NULL : BALE_STORE_DIR},
     };
     char size[BALE_TEXT];
@@ -156,8 +182,11 @@ static int to_directory(struct bale_export *export, int from, const char *direct
         close(from);
         return BALE_EXIT_FAILED;
     }
+    transfer.sync_each = transfer.move && !bale_platform_believes_syncfs(to);
     bale_transfer_signals();
-    int err = bale_transfer_run(&transfer, from, to, export->below, "exported");
+    int err = sync_above(&transfer, to);
+    if (err == BALE_OK)
+        err = bale_transfer_run(&transfer, from, to, export->below, "exported");
     if (err != BALE_OK) {
         bale_message("cannot start threads: %s", bale_err_text(err));
         return BALE_EXIT_FAILED;
@@ -170,8 +199,20 @@ static int to_directory(struct bale_export *export, int from, const char *direct
            bale_size_text(transfer.bytes, size));
     if (transfer.kept)
         printf(", %" PRIu64 " were there", transfer.kept);
+    bale_move_report(&transfer);
     printf("%s\n", transfer.failed ? ", and not everything could be" : "");
     return transfer.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
+}
+
+/* What is written to is not moved, because its daemon knows the files. */
+static bool may_move(const struct bale_export *export, const struct target *target)
+{
+    if (target->move && export->live)
+        bale_message(
+            "%s: is in use, so that nothing can be removed from it: unmount it first, or be "
+            "its owner",
+            export->store);
+    return !target->move || !export->live;
 }
 
 static int to_archive(const struct bale_export *export, int from, const struct target *to)
@@ -201,9 +242,9 @@ static int export_store(struct bale_export *export, const struct target *target)
     if (bale_stored_path_find(export->store, "use cp or tar", &stored) != BALE_OK)
         return status;
     export->below = stored.below;
-    if (open_store(export, stored.top) == BALE_OK &&
+    if (open_store(export, stored.top) == BALE_OK && may_move(export, target) &&
         (from = open_source(export, export->store)) >= 0)
-        status = target->directory ? to_directory(export, from, target->directory)
+        status = target->directory ? to_directory(export, from, target)
                                    : to_archive(export, from, target);
     bale_reader_close(&export->reader);
     bale_stored_path_free(&stored);
@@ -213,6 +254,7 @@ static int export_store(struct bale_export *export, const struct target *target)
 static int export_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_export export = {.threads = bale_cpus()};
+    struct bale_move move = {.same = bale_export_same, .control = -1};
     struct target target = {0};
     bool tar = false;
     int option, status;
@@ -225,6 +267,10 @@ static int export_run(const struct bale_command *command, int argc, char **argv)
             target.archive = optarg;
         else if (option == 'f')
             target.force = true;
+        else if (option == OPTION_MOVE)
+            target.move = &move;
+        else if (option == OPTION_NO_LEASE)
+            move.no_lease = true;
         else if (option == OPTION_SETTINGS)
             export.settings = true;
         else if (option != 'j' && option != OPTION_ROOT)
@@ -235,6 +281,10 @@ static int export_run(const struct bale_command *command, int argc, char **argv)
     int left = argc - optind;
     if (target.archive && !tar)
         return bale_usage_error(command, "--output is for --tar");
+    if (target.move && (tar || export.pick != BALE_PICK_BY_RULES))
+        return bale_usage_error(command, "--move is neither for --tar nor for --root");
+    if (move.no_lease && !target.move)
+        return bale_usage_error(command, "--no-lease is for --move");
     if (left < 1)
         return bale_usage_error(command, "STORE is missing");
     if (!tar && left < 2)

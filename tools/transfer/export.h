@@ -5,6 +5,7 @@
 #include "format/reason.h"
 #include "tools/common/contents.h"
 #include "tools/common/reader.h"
+#include "tools/transfer/same.h"
 #include "tools/transfer/transfer.h"
 
 struct bale_export {
@@ -25,6 +26,10 @@ int bale_export_open(const struct bale_export *export, int dir, const char *name
 /* The callback bale_transfer.file; its arg is a struct bale_export. Runs on a thread of the pool
  * without locks. */
 void bale_export_file(struct bale_task *task, struct bale_scratch *scratch);
+
+/* bale_move.same; the arg of the transfer is a struct bale_export. */
+enum bale_same bale_export_same(struct bale_transfer *transfer, struct bale_tree_dir *dir,
+                                const char *name, int from, struct bale_scratch *scratch);
 
 /* Writes the tree from, which is open for reading and is taken over, as a tar archive to fd. name:
  * for messages. *whole: the archive is complete, with everything that could be read. Returns the

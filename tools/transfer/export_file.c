@@ -13,6 +13,7 @@
 #include "kernels/frame/setting.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"
+#include "tools/transfer/move.h"
 
 #define TRIES 5                     /* for a file that is being written */
 #define SHARE (8u << 20)            /* bytes of a large file that a thread copies at a time */
@@ -26,6 +27,7 @@ struct outgoing {
     struct bale_atomic_file file;
     struct stat st; /* the attributes that the target gets */
     unsigned tries;
+    bool alone; /* nobody else copies, so that a move has removed what it can */
     atomic_uint refs;
     atomic_ullong next; /* start of the next share */
     atomic_int error;   /* an errno: the target cannot be written */
@@ -68,6 +70,20 @@ static const struct bale_export *export_of(const struct outgoing *out)
     return out->task->transfer->arg;
 }
 
+/* Where no sync of the file system does it, an earlier run may have left it unsynced. */
+static bool is_synced(const struct outgoing *out)
+{
+    const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+
+    if (!out->task->transfer->sync_each)
+        return true;
+    int fd = openat(out->task->dir->to, out->task->name, flags);
+    bool synced = fd >= 0 && fsync(fd) == 0;
+    if (fd >= 0)
+        close(fd);
+    return synced;
+}
+
 /* True if an earlier run has exported it already. */
 static bool is_there(const struct outgoing *out)
 {
@@ -78,7 +94,7 @@ static bool is_there(const struct outgoing *out)
            S_ISREG(st.st_mode) && st.st_size == want->st_size &&
            st.st_mtim.tv_sec == want->st_mtim.tv_sec &&
            st.st_mtim.tv_nsec == want->st_mtim.tv_nsec &&
-           ((st.st_mode ^ want->st_mode) & 07777) == 0;
+           ((st.st_mode ^ want->st_mode) & 07777) == 0 && is_synced(out);
 }
 
 static int write_all(int fd, const uint8_t *data, size_t length, uint64_t at)
@@ -183,7 +199,8 @@ static int complete(struct outgoing *out)
                              out->file.fd);
     if (export_of(out)->settings)
         keep_settings(out);
-    if (futimens(out->file.fd, times) != 0)
+    if (futimens(out->file.fd, times) != 0 ||
+        (task->transfer->sync_each && fsync(out->file.fd) != 0))
         return errno;
     snprintf(name, sizeof name, "%s%s", task->name, task->damaged ? BALE_DAMAGED : "");
     return bale_atomic_file_publish(&out->file, name);
@@ -237,6 +254,25 @@ static void export_end(struct outgoing *out, int err, bool kept)
 
 static void export_begin(struct outgoing *out, struct bale_scratch *scratch);
 
+/* In a move, tries again once that has given space back. False: that is no remedy. */
+static bool tries_again(struct outgoing *out, int e, struct bale_scratch *scratch)
+{
+    struct bale_transfer *transfer = out->task->transfer;
+
+    if (!transfer->move || (e != ENOSPC && e != EDQUOT))
+        return false;
+    if (out->alone) {
+        atomic_store(&bale_transfer_stop, true); /* the next file would fail as well */
+        return false;
+    }
+    out->alone = true;
+    close_all(out);
+    bale_move_leave(transfer);
+    bale_move_enter_alone(transfer, scratch);
+    export_begin(out, scratch);
+    return true;
+}
+
 /* Called when no thread copies any more. */
 static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
 {
@@ -262,6 +298,8 @@ static void export_finish(struct outgoing *out, struct bale_scratch *scratch)
     }
     if (e == 0)
         e = complete(out);
+    if (tries_again(out, e, scratch))
+        return;
     if (e == 0)
         report_recovery(out);
     if (e)
@@ -307,6 +345,7 @@ static void export_begin(struct outgoing *out, struct bale_scratch *scratch)
 {
     struct bale_task *task = out->task;
     struct bale_reason why = {"cannot be read"};
+    bool lost;
     int err = bale_export_open(export_of(out), task->dir->from, task->name, &out->contents,
                                &out->st, &why);
 
@@ -316,6 +355,8 @@ static void export_begin(struct outgoing *out, struct bale_scratch *scratch)
     atomic_store(&out->refs, 1);
     atomic_store(&out->next, 0);
     atomic_store(&out->error, 0);
+    if (err == BALE_OK && bale_contents_recovery(&out->contents, &lost))
+        task->stays = true; /* it may have another state */
     if (err == BALE_OK && is_there(out)) {
         export_end(out, BALE_OK, true);
         return;
@@ -327,13 +368,16 @@ static void export_begin(struct outgoing *out, struct bale_scratch *scratch)
         return;
     }
     int e = bale_atomic_file_open(&out->file, task->dir->to);
+    if (tries_again(out, e, scratch))
+        return;
     if (e) {
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be made below %s: %s",
                            task->transfer->to_top, strerror(e));
         export_end(out, bale_err_from_errno(e), false);
         return;
     }
-    if (out->contents.attr.size >= ALONE)
+    /* In a move, one thread copies a file, because it may have to wait until it is alone. */
+    if (out->contents.attr.size >= ALONE && !task->transfer->move)
         start_helpers(out);
     copy_shares(out, scratch);
     export_release(out, scratch);
@@ -348,6 +392,9 @@ void bale_export_file(struct bale_task *task, struct bale_scratch *scratch)
         bale_transfer_end(task, BALE_E_NOMEM, 0, false);
         return;
     }
+    struct bale_transfer *transfer = task->transfer;
     out->task = task;
+    bale_move_enter(transfer);
     export_begin(out, scratch);
+    bale_move_leave(transfer);
 }

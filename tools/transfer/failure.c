@@ -43,13 +43,14 @@ void bale_transfer_report(struct bale_transfer *transfer, const char *path, cons
     pthread_mutex_unlock(&transfer->lock);
 }
 
-void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
-                        const char *name, const char *format, ...)
+void bale_transfer_fail(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
+                        const char *format, ...)
 {
     char text[1024];
     char *path = bale_tree_dir_path(dir, name);
     va_list args;
 
+    atomic_store(&dir->stays, true);
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);

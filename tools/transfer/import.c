@@ -1,9 +1,9 @@
 /* balefs import: copies plain files into a store, without a mount. */
 #include "tools/transfer/import.h"
+#include "tools/transfer/move.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +24,7 @@
 
 static const char help[] =
     "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"
+    "       balefs import --move [--no-lease] ... DIR STORE[/SUB]|MNT[/SUB]\n"
     "\n"
     "Copies the contents of DIR into a store that is not mounted, without a mount and without\n"
     "/dev/fuse, as cp -a DIR/. MOUNTPOINT would. Keeps holes, modes, times, hard and\n"
@@ -38,9 +39,17 @@ static const char help[] =
     "\n"
     "A missing SUB is created if its parent directory exists.\n"
     "\n"
+    "With --move, each file is removed from DIR once its copy is durable and was read back,\n"
+    "if it did not change meanwhile and nobody else has it open; a file that stays is named,\n"
+    "and run again, the import goes on. DIR itself stays, empty. So it needs only the space of\n"
+    "the files under way, and also goes into a mount.\n"
+    "\n"
     "      --create       make the store if there is none (balefs init has more choices)\n"
     "  -c, --codec CODEC  for all files, instead of what the store says (balefs help codecs):\n"
     "                     {codecs}\n"
+    "      --move         remove what was imported\n"
+    "      --no-lease     with --move where the file system of DIR has no leases (NFS, SMB):\n"
+    "                     you know that nobody writes below DIR\n"
     "  -j, --jobs N       read so many files at once [twice as many as processors]\n"
     "  -h, --help\n"
     "\n"
@@ -49,10 +58,12 @@ static const char help[] =
     "\n"
     "Exit status: 0 done, 1 failed, or not everything could be kept, 2 wrong usage.\n";
 
-enum { OPTION_CREATE = 256 };
+enum { OPTION_CREATE = 256, OPTION_MOVE, OPTION_NO_LEASE };
 
 static const struct option long_options[] = {
     {"create", no_argument, NULL, OPTION_CREATE},
+    {"move", no_argument, NULL, OPTION_MOVE},
+    {"no-lease", no_argument, NULL, OPTION_NO_LEASE},
     {"codec", required_argument, NULL, 'c'},
     {"jobs", required_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
@@ -62,6 +73,7 @@ static const struct option long_options[] = {
 struct import_command {
     struct bale_import import;
     struct bale_transfer transfer;
+    struct bale_move move;
     const char *directory, *path; /* as the user named them */
     bool create;
 };
@@ -83,7 +95,11 @@ static int open_volume(struct import_command *c)
                                               true}; /* nothing is read a second time */
 
     bale_store_volume_options(import->store, &options);
+    import->reader.store = import->store;
+    import->reader.config = options.container;
+    import->reader.config.writable = false;
     bale_store_defaults(import->store, &import->defaults);
+    import->reader.defaults = import->defaults;
     import->modes_in_container = bale_store_config(import->store)->modes_in_container;
     c->transfer.sync_each = !bale_store_believes_syncfs(import->store);
     c->transfer.rules.acls =
@@ -180,18 +196,6 @@ static int open_source(const struct import_command *c)
     return fd;
 }
 
-static void report(const struct import_command *c)
-{
-    const struct bale_transfer *transfer = &c->transfer;
-    char size[BALE_TEXT];
-
-    printf("%s: %" PRIu64 " files, %s imported", c->path, transfer->files,
-           bale_size_text(transfer->bytes, size));
-    if (transfer->kept)
-        printf(", %" PRIu64 " were there", transfer->kept);
-    printf("%s\n", transfer->failed ? ", and not everything could be" : "");
-}
-
 /* Takes over from. */
 static int copy(struct import_command *c, int from, const struct bale_stored_path *stored)
 {
@@ -233,7 +237,7 @@ static int close_store(struct import_command *c)
 /* Checks everything that can be refused before it creates a store. */
 static int find_target(const struct import_command *c, struct bale_stored_path *stored)
 {
-    static const char instead[] = "use cp -a, or unmount it first";
+    static const char instead[] = "use cp -a or --move, or unmount it first";
 
     if (!c->create || !bale_output_path_check_all(c->path))
         return bale_stored_path_find_new(c->path, instead, stored);
@@ -250,10 +254,12 @@ static int import_directory(struct import_command *c)
     int status = BALE_EXIT_FAILED;
     int from = open_source(c);
 
-    if (from < 0 || find_target(c, &stored) != BALE_OK)
-        goto out;
     c->transfer.from_top = c->directory;
     c->transfer.to_top = c->path;
+    if (from >= 0 && c->transfer.move && bale_import_is_mounted(c->path))
+        return bale_import_mounted(&c->transfer, from);
+    if (from < 0 || find_target(c, &stored) != BALE_OK)
+        goto out;
     if (bale_output_path_check_store(stored.top, c->directory, "import something else") != BALE_OK)
         goto out;
     if (bale_store_open(stored.top, BALE_STORE_WRITE, &c->import.store, &why) != BALE_OK) {
@@ -266,7 +272,7 @@ static int import_directory(struct import_command *c)
     from = -1;
     int closed = close_store(c);
     if (err == BALE_OK && closed == BALE_OK)
-        report(c);
+        bale_import_report(&c->transfer);
     status = err == BALE_OK && closed == BALE_OK && !c->transfer.failed ? BALE_EXIT_DONE
                                                                         : BALE_EXIT_FAILED;
 out:
@@ -280,6 +286,7 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
 {
     struct import_command c = {0};
     unsigned threads = 2 * bale_cpus();
+    bool move = false;
     struct bale_reason why;
     int option, status;
 
@@ -287,6 +294,10 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
            BALE_OPTION_END) {
         if (option == OPTION_CREATE) {
             c.create = true;
+        } else if (option == OPTION_MOVE) {
+            move = true;
+        } else if (option == OPTION_NO_LEASE) {
+            c.move.no_lease = true;
         } else if (option == 'c') {
             if (bale_setting_parse(optarg, &c.import.setting, &why) != BALE_OK)
                 return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
@@ -307,6 +318,8 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
         return bale_usage_error(command, optind < argc ? "STORE is missing" : "DIR is missing");
     if (argc - optind > 2)
         return bale_usage_error(command, "one DIR and one STORE at a time");
+    if (c.move.no_lease && !move)
+        return bale_usage_error(command, "--no-lease is for --move");
     c.directory = argv[optind];
     c.path = argv[optind + 1];
     c.transfer = (struct bale_transfer){
@@ -314,7 +327,10 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
         .entered = bale_import_entered,
         .arg = &c.import,
         .threads = threads,
+        .move = move ? &c.move : NULL,
     };
+    c.move.same = bale_import_same;
+    c.move.control = -1;
     return import_directory(&c);
 }
 

@@ -13,6 +13,7 @@
 #include "kernels/frame/setting.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/import.h"
+#include "tools/transfer/move.h"
 
 #define PIECE (1u << 20)
 
@@ -28,19 +29,6 @@ struct incoming {
     struct bale_wait wait;
     uint64_t size; /* bytes read */
 };
-
-static int open_source(struct incoming *in)
-{
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int dir = in->task->dir->from;
-
-    in->source = openat(dir, in->task->name, flags | O_NOATIME);
-    if (in->source < 0 && errno == EPERM)
-        in->source = openat(dir, in->task->name, flags);
-    if (in->source < 0 || fstat(in->source, &in->st) != 0)
-        return errno;
-    return S_ISREG(in->st.st_mode) ? 0 : ESTALE; /* it was replaced meanwhile */
-}
 
 /* ---- Settings -------------------------------------------------------------------------------- */
 
@@ -298,34 +286,39 @@ static int dress(struct incoming *in)
     return bale_atomic_file_publish(&in->container, in->task->name);
 }
 
-static bool has_changed(const struct incoming *in)
-{
-    struct stat now;
-
-    return fstat(in->source, &now) == 0 &&
-           (now.st_size != in->st.st_size || now.st_mtim.tv_sec != in->st.st_mtim.tv_sec ||
-            now.st_mtim.tv_nsec != in->st.st_mtim.tv_nsec);
-}
-
 /* True if the store is full or its disk fails: then the next file would fail as well. */
 static bool is_fatal(int err)
 {
     return err == BALE_E_NOSPACE || err == BALE_E_DQUOT || err == BALE_E_IO || err == BALE_E_RDONLY;
 }
 
-static int store(struct incoming *in)
+/* *e: the source cannot be read. */
+static int try(struct incoming *in, int *e)
+{
+    int made = bale_atomic_file_open(&in->container, in->task->dir->to);
+    int err = made ? bale_err_from_errno(made) : fill(in, e);
+
+    return err == BALE_OK ? bale_err_from_errno(dress(in)) : err;
+}
+
+static int store(struct incoming *in, struct bale_scratch *scratch)
 {
     struct bale_task *task = in->task;
     int e = 0;
     int err = choose_settings(in);
 
-    if (err == BALE_OK) {
-        int made = bale_atomic_file_open(&in->container, task->dir->to);
-        err = made ? bale_err_from_errno(made) : fill(in, &e);
-    }
-    if (err == BALE_OK) {
-        int dressed = dress(in);
-        err = dressed ? bale_err_from_errno(dressed) : BALE_OK;
+    if (err == BALE_OK && bale_import_refuses(task, &in->attr.setting))
+        return BALE_E_CANCELLED;
+    bale_move_enter(task->transfer);
+    if (err == BALE_OK)
+        err = try(in, &e);
+    bale_move_leave(task->transfer);
+    if (task->transfer->move && (err == BALE_E_NOSPACE || err == BALE_E_DQUOT)) {
+        bale_atomic_file_close(&in->container);
+        in->size = 0;
+        bale_move_enter_alone(task->transfer, scratch);
+        err = try(in, &e);
+        bale_move_leave(task->transfer);
     }
     if (e)
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be read: %s",
@@ -333,9 +326,11 @@ static int store(struct incoming *in)
     else if (err != BALE_OK && err != BALE_E_CANCELLED)
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be stored in %s: %s",
                            task->transfer->to_top, bale_err_text(err));
-    else if (err == BALE_OK && has_changed(in))
+    else if (err == BALE_OK && bale_import_changed(in->source, &in->st)) {
+        task->stays = true;
         bale_transfer_fail(task->transfer, task->dir, task->name,
                            "was changed while it was read: import it again");
+    }
     if (!e && is_fatal(err))
         atomic_store(&bale_transfer_stop, true);
     return err;
@@ -347,20 +342,20 @@ void bale_import_file(struct bale_task *task, struct bale_scratch *scratch)
         .task = task,
         .import = task->transfer->arg,
         .container = {.fd = -1},
-        .source = -1,
         .wait = BALE_WAIT,
     };
-    int e = open_source(&in);
+
+    in.source = bale_import_open(task, &in.st);
+    int e = in.source < 0 ? errno : 0;
     int err = bale_err_from_errno(e);
     bool kept = false;
 
-    (void)scratch;
     if (e) {
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be read: %s",
                            strerror(e));
     } else {
         kept = is_there(&in);
-        err = kept ? BALE_OK : store(&in);
+        err = kept ? BALE_OK : store(&in, scratch);
     }
     bale_atomic_file_close(&in.container);
     if (in.source >= 0)

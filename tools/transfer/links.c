@@ -11,6 +11,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "tools/transfer/move.h"
+
 /* Another name of a file that was found before the file was complete. */
 struct pending_name {
     struct pending_name *next;
@@ -18,14 +20,16 @@ struct pending_name {
     char name[];
 };
 
-/* transfer->lock guards state, damaged and pending; the rest does not change. */
+/* transfer->lock guards state, damaged, pending, origin and lost; the rest does not change. */
 struct bale_link {
     dev_t dev;
     ino_t ino;
     enum { MAKING, MADE, FAILED } state;
     bool damaged;
     struct pending_name *pending;
-    char *directory; /* below the top */
+    struct bale_origin *origin; /* of a move: the names that have their copy; NULL: it has all */
+    bool lost;                  /* one of its names has no copy, after a message */
+    char *directory;            /* below the top */
     char name[];
 };
 
@@ -35,6 +39,17 @@ static int compare(const void *a, const void *b)
 
     return one->dev != other->dev ? (one->dev > other->dev) - (one->dev < other->dev)
                                   : (one->ino > other->ino) - (one->ino < other->ino);
+}
+
+static void free_link(void *arg)
+{
+    struct bale_link *link = arg;
+
+    if (!link)
+        return;
+    bale_origin_free(link->origin);
+    free(link->directory);
+    free(link);
 }
 
 /* The directory of the first name may be closed already, so it is opened again. */
@@ -59,19 +74,21 @@ static int link_to(const struct bale_transfer *transfer, const struct bale_link 
     return e;
 }
 
-static void make_name(struct bale_transfer *transfer, const struct bale_link *link,
-                      const struct bale_tree_dir *dir, const char *name)
+static void make_name(struct bale_transfer *transfer, struct bale_link *link,
+                      struct bale_tree_dir *dir, const char *name)
 {
     if (link->state == FAILED) {
         if (!atomic_load(&bale_transfer_stop))
             bale_transfer_fail(transfer, dir, name, "is missing: it is another name of %s%s%s",
                                link->directory, *link->directory ? "/" : "", link->name);
+        bale_link_move(transfer, link, dir, name, false);
         return;
     }
     int e = link_to(transfer, link, dir, name);
     if (e)
         bale_transfer_fail(transfer, dir, name, "cannot be linked below %s: %s", transfer->to_top,
                            strerror(e));
+    bale_link_move(transfer, link, dir, name, e == 0);
 }
 
 static struct bale_link *create(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
@@ -82,8 +99,10 @@ static struct bale_link *create(struct bale_transfer *transfer, const struct bal
 
     if (link)
         link->directory = strdup(below + strspn(below, "/"));
-    if (!link || !link->directory) {
-        free(link);
+    if (link && transfer->move)
+        link->origin = bale_origin_create(st);
+    if (!link || !link->directory || (transfer->move && !link->origin)) {
+        free_link(link);
         return NULL;
     }
     link->dev = st->st_dev;
@@ -104,8 +123,7 @@ static struct bale_link *find(struct bale_transfer *transfer, const struct bale_
         return *found;
     struct bale_link *link = create(transfer, dir, name, st);
     if (link && !tsearch(link, &transfer->links, compare)) {
-        free(link->directory);
-        free(link);
+        free_link(link);
         return NULL;
     }
     return link;
@@ -156,16 +174,37 @@ void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool
     }
 }
 
-static void free_link(void *arg)
+void bale_link_move(struct bale_transfer *transfer, struct bale_link *link,
+                    struct bale_tree_dir *dir, const char *name, bool whole)
 {
-    struct bale_link *link = arg;
+    struct bale_origin *origin = NULL;
 
-    free(link->directory);
-    free(link);
+    pthread_mutex_lock(&transfer->lock);
+    if (link->origin && (!whole || !bale_origin_add(link->origin, dir, name)))
+        link->lost = true;
+    if (link->origin && !link->lost && link->origin->count == link->origin->st.st_nlink) {
+        origin = link->origin;
+        link->origin = NULL;
+    }
+    pthread_mutex_unlock(&transfer->lock);
+    if (origin)
+        bale_move_add(transfer, origin);
+}
+
+static void tell_missing_names(const void *node, VISIT visit, void *arg)
+{
+    const struct bale_link *link = *(struct bale_link *const *)node;
+    const struct bale_origin_name *one = link->origin ? link->origin->names : NULL;
+
+    if ((visit == postorder || visit == leaf) && one && !link->lost &&
+        !atomic_load(&bale_transfer_stop))
+        bale_transfer_fail(arg, one->dir, one->name,
+                           "was copied and stays: it has other names, outside of what is moved");
 }
 
 void bale_links_clear(struct bale_transfer *transfer)
 {
+    twalk_r(transfer->links, tell_missing_names, transfer);
     tdestroy(transfer->links, free_link);
     transfer->links = NULL;
 }

@@ -15,6 +15,12 @@ bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, 
 void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made,
                     bool damaged);
 
+/* For a move (else it does nothing): this name of the link has its copy. The file is removed once all
+ * of its names have, unless one of them is not whole. */
+void bale_link_move(struct bale_transfer *transfer, struct bale_link *link,
+                    struct bale_tree_dir *dir, const char *name, bool whole);
+
+/* Tells which files are not removed because they have names that the walk did not find. */
 void bale_links_clear(struct bale_transfer *transfer);
 
 #endif

@@ -16,8 +16,14 @@
 #include "fs/store/store.h"
 #include "kernels/base/container_of.h"
 #include "tools/transfer/links.h"
+#include "tools/transfer/move.h"
 
 enum { QUEUED = 4 }; /* files for each thread */
+
+static bool is_no_space(int e)
+{
+    return e == ENOSPC || e == EDQUOT;
+}
 
 static struct bale_transfer *transfer_of(struct bale_tree_walk *walk)
 {
@@ -32,10 +38,10 @@ static void transfer_walk_fail(struct bale_tree_walk *walk, const char *path, in
     bale_transfer_fail_path(transfer_of(walk), path, text);
 }
 
-static void copy_attributes(struct bale_transfer *transfer,
-                            const struct bale_attributes_rules *rules,
-                            const struct bale_tree_dir *dir, const char *name, const char *from,
-                            const char *to, bool follow)
+/* False after a message. */
+static bool copy_attributes(struct bale_transfer *transfer,
+                            const struct bale_attributes_rules *rules, struct bale_tree_dir *dir,
+                            const char *name, const char *from, const char *to, bool follow)
 {
     char lost[256];
     int e = 0;
@@ -44,6 +50,7 @@ static void copy_attributes(struct bale_transfer *transfer,
     if (failed > 0)
         bale_transfer_fail(transfer, dir, name, "lost %u extended attribute%s (%s: %s)", failed,
                            failed > 1 ? "s" : "", lost, strerror(e));
+    return failed == 0;
 }
 
 void bale_transfer_attributes(struct bale_task *task, int from, int to)
@@ -54,7 +61,8 @@ void bale_transfer_attributes(struct bale_task *task, int from, int to)
 
     bale_reach(from, NULL, source);
     bale_reach(to, NULL, target);
-    copy_attributes(task->transfer, &rules, task->dir, task->name, source, target, true);
+    if (!copy_attributes(task->transfer, &rules, task->dir, task->name, source, target, true))
+        task->stays = true;
 }
 
 /* ---- Directories ----------------------------------------------------------------------------- */
@@ -78,13 +86,40 @@ static int open_target(int dir, const char *name, mode_t mode, bool *made)
     return fd;
 }
 
+/* Nothing is copied that could not be removed. */
+static bool may_move(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name)
+{
+    struct bale_tree_dir *in = dir->parent ? dir->parent : dir;
+
+    if (!transfer->move)
+        return true;
+    if (in->st.st_dev != dir->st.st_dev) {
+        bale_transfer_fail(transfer, in, name, "is another file system: left as it is");
+        return false;
+    }
+    if (faccessat(dir->from, ".", W_OK | X_OK, AT_EACCESS) == 0)
+        return true;
+    bale_transfer_fail(transfer, in, name, "left as it is: nothing can be removed from it: %s",
+                       strerror(errno));
+    return false;
+}
+
 static bool transfer_enter(struct bale_tree_walk *walk, struct bale_tree_dir *dir, const char *name)
 {
     struct bale_transfer *transfer = transfer_of(walk);
     bool made = false;
 
+    if (!may_move(transfer, dir, name))
+        return false;
     if (dir->parent)
         dir->to = open_target(dir->parent->to, name, dir->st.st_mode & 0777, &made);
+    if (dir->to < 0 && transfer->move && is_no_space(errno)) {
+        bale_move_enter_alone(transfer, transfer->move->scratch);
+        dir->to = open_target(dir->parent->to, name, dir->st.st_mode & 0777, &made);
+        int e = errno;
+        bale_move_leave(transfer);
+        errno = e;
+    }
     if (dir->to < 0) {
         bale_transfer_fail(
             transfer, dir->parent, name, "cannot be made below %s: %s", transfer->to_top,
@@ -96,8 +131,7 @@ static bool transfer_enter(struct bale_tree_walk *walk, struct bale_tree_dir *di
     return true;
 }
 
-static void copy_directory_attributes(struct bale_transfer *transfer,
-                                      const struct bale_tree_dir *dir,
+static void copy_directory_attributes(struct bale_transfer *transfer, struct bale_tree_dir *dir,
                                       enum bale_attributes_part part, int from, int to)
 {
     struct bale_attributes_rules rules = transfer->rules;
@@ -111,7 +145,7 @@ static void copy_directory_attributes(struct bale_transfer *transfer,
 
 /* Copies a directory's owner, mode and ACLs; those of a store's top are in .balefs/top. 0 or an
  * errno. */
-static int copy_permissions(struct bale_transfer *transfer, const struct bale_tree_dir *dir)
+static int copy_permissions(struct bale_transfer *transfer, struct bale_tree_dir *dir)
 {
     const struct bale_store *from = dir->parent ? NULL : transfer->from_store;
     const struct bale_store *to = dir->parent ? NULL : transfer->to_store;
@@ -127,12 +161,19 @@ static int copy_permissions(struct bale_transfer *transfer, const struct bale_tr
     return e == 0 && to ? bale_store_top_inherit(to) : e;
 }
 
-/* 0 or an errno. */
-static int sync_directory(const struct bale_transfer *transfer, const struct bale_tree_dir *dir)
+int bale_transfer_sync_directory(const struct bale_transfer *transfer,
+                                 const struct bale_tree_dir *dir)
 {
     if (bale_sync_directory(dir->to) < 0)
         return errno;
     return !dir->parent && transfer->to_store ? bale_store_top_sync(transfer->to_store) : 0;
+}
+
+static const char *last_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
 }
 
 static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *dir)
@@ -146,12 +187,16 @@ static void transfer_leave(struct bale_tree_walk *walk, struct bale_tree_dir *di
     copy_directory_attributes(transfer, dir, BALE_ATTRIBUTES_OTHERS, dir->from, dir->to);
     if (e == 0 && futimens(dir->to, times) != 0)
         e = errno;
-    int synced = transfer->sync_each ? sync_directory(transfer, dir) : 0;
+    int synced = transfer->sync_each ? bale_transfer_sync_directory(transfer, dir) : 0;
     if (synced)
         bale_transfer_fail(transfer, dir, "", "cannot be synced: %s", strerror(synced));
     if (e)
         bale_transfer_fail(transfer, dir, "", "owner, mode and times cannot be kept: %s",
                            strerror(e));
+    if (dir->parent && atomic_load(&dir->stays))
+        atomic_store(&dir->parent->stays, true);
+    else if (dir->parent)
+        bale_move_add_name(transfer, dir->parent, last_name(dir->path), &dir->st);
 }
 
 /* ---- What is neither a directory nor a regular file ------------------------------------------ */
@@ -181,6 +226,11 @@ static void copy_special(struct bale_transfer *transfer, struct bale_tree_dir *d
     char source[BALE_REACH], target[BALE_REACH];
     int e = make_special(dir, name, st);
 
+    if (transfer->move && is_no_space(e)) {
+        bale_move_enter_alone(transfer, transfer->move->scratch);
+        e = make_special(dir, name, st);
+        bale_move_leave(transfer);
+    }
     if (e == EEXIST && unlinkat(dir->to, name, 0) == 0)
         e = make_special(dir, name, st);
     if (e == 0)
@@ -194,9 +244,11 @@ static void copy_special(struct bale_transfer *transfer, struct bale_tree_dir *d
     }
     bale_reach(dir->from, name, source);
     bale_reach(dir->to, name, target);
-    copy_attributes(transfer, &transfer->rules, dir, name, source, target, false);
+    bool whole = copy_attributes(transfer, &transfer->rules, dir, name, source, target, false);
     if (utimensat(dir->to, name, times, AT_SYMLINK_NOFOLLOW) != 0)
         bale_transfer_fail(transfer, dir, name, "its times cannot be kept: %s", strerror(errno));
+    else if (whole)
+        bale_move_add_name(transfer, dir, name, st);
 }
 
 /* ---- Regular files --------------------------------------------------------------------------- */
@@ -211,6 +263,7 @@ static void transfer_task_run(struct bale_job *job, struct bale_scratch *scratch
         bale_transfer_fail(task->transfer, task->dir, task->name, "out of memory");
         bale_transfer_end(task, BALE_E_NOMEM, 0, false);
     } else {
+        bale_move_step(task->transfer, scratch);
         task->transfer->file(task, scratch);
     }
 }
@@ -246,6 +299,12 @@ void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kep
 
     if (task->link)
         bale_link_made(transfer, task->link, err == BALE_OK, task->damaged);
+    if (err == BALE_OK && task->link)
+        bale_link_move(transfer, task->link, task->dir, task->name, !task->stays && !task->damaged);
+    else if (err == BALE_OK && !task->stays && !task->damaged)
+        bale_move_add_name(transfer, task->dir, task->name, &task->st);
+    if (task->stays || task->damaged)
+        atomic_store(&task->dir->stays, true);
     bale_tree_dir_unref(task->dir);
     pthread_mutex_lock(&transfer->lock);
     transfer->files += err == BALE_OK;
@@ -272,6 +331,8 @@ static void transfer_entry(struct bale_tree_walk *walk, struct bale_tree_dir *di
     struct bale_transfer *transfer = transfer_of(walk);
     struct bale_link *link = NULL;
 
+    if (transfer->move)
+        bale_move_step(transfer, transfer->move->scratch);
     if (!S_ISREG(st->st_mode))
         copy_special(transfer, dir, name, st);
     else if (st->st_nlink == 1 || bale_link_first(transfer, dir, name, st, &link))
@@ -301,6 +362,8 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
     int err = transfer->to < 0
                   ? bale_err_from_errno(errno)
                   : bale_pool_create("balefs-pool", transfer->threads, &transfer->pool);
+    if (err == BALE_OK)
+        err = bale_move_begin(transfer);
     if (err != BALE_OK) {
         close(from);
         close(to);
@@ -309,8 +372,9 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
     bale_progress_begin(&transfer->progress, what);
     bale_tree_walk_tree(&transfer->walk, from, to, path);
     bale_pool_destroy(transfer->pool);
-    bale_progress_end(&transfer->progress);
     bale_links_clear(transfer);
+    bale_move_end(transfer);
+    bale_progress_end(&transfer->progress);
     close(transfer->to);
     return BALE_OK;
 }

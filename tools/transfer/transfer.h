@@ -17,6 +17,7 @@
 
 struct bale_transfer;
 struct bale_link;
+struct bale_move;
 
 /* One regular file that is copied. The file callback may use the first group only. */
 struct bale_task {
@@ -25,6 +26,7 @@ struct bale_task {
     struct stat st;
     const char *name;
     bool damaged; /* its name gets BALE_DAMAGED */
+    bool stays;   /* not all of it was copied, so that a move does not remove it */
 
     struct bale_job job;
     struct bale_link *link; /* NULL: it has no other name */
@@ -46,6 +48,7 @@ struct bale_transfer {
     bool sync_each; /* fsync each directory when it is complete; file does so with each file */
     struct bale_attributes_rules rules;
     unsigned threads;
+    struct bale_move *move; /* NULL: the files stay where they are, too */
 
     struct bale_tree_walk walk;
     int to;      /* top directory of the target */
@@ -75,10 +78,14 @@ int bale_transfer_run(struct bale_transfer *transfer, int from, int to, const ch
  * was there already. */
 void bale_transfer_end(struct bale_task *task, int err, uint64_t bytes, bool kept);
 
-/* Prints "FROM_TOP/PATH/NAME: text" and notes the failure. Any thread may call it. */
-void bale_transfer_fail(struct bale_transfer *transfer, const struct bale_tree_dir *dir,
-                        const char *name, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+/* Syncs the copy of a directory. 0 or an errno. Any thread. */
+int bale_transfer_sync_directory(const struct bale_transfer *transfer,
+                                 const struct bale_tree_dir *dir);
+
+/* Prints "FROM_TOP/PATH/NAME: text" and notes the failure; the directory stays. Any thread may call
+ * it. */
+void bale_transfer_fail(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name,
+                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* The same with the path below FROM_TOP. */
 void bale_transfer_fail_path(struct bale_transfer *transfer, const char *path, const char *text);

@@ -13,8 +13,12 @@ struct bale_tree_dir {
     struct bale_tree_walk *walk;
     struct bale_tree_dir *parent;
     atomic_uint refs;
-    int from;       /* the directory, open for reading */
-    int to;         /* set by the callbacks, or -1; closed at the end */
+    int from; /* the directory, open for reading */
+    int to;   /* set by the callbacks, or -1; closed at the end */
+    /* For the callbacks. stays: it, or something in it, could not be copied or removed. synced: the
+     * number of the last sync that reached to. */
+    atomic_bool stays;
+    atomic_uint synced;
     struct stat st; /* attributes of from */
     char path[];    /* below the top; "" for the top itself */
 };
