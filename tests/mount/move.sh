@@ -103,16 +103,41 @@ out_kills() {
     say "export $1: $at changes"
 }
 
+mount_kills() {
+    for ((at = 1; ; at += step)); do
+        fresh
+        "$BALEFS" init "$store"
+        mount_up "$store" "$mnt"
+        if MOVE_KILL=$at move import --move "$tree" "$mnt"; then break; fi
+        kill -KILL "$daemon"
+        wait "$daemon" 2>/dev/null || true
+        daemon=
+        umount -l "$mnt"
+        lose
+        export_whole
+        both "$work/copy"
+        mount_up "$store" "$mnt"
+        move import --move "$tree" "$mnt" || fail "the second run was killed"
+        finish "$mnt"
+        mount_down "$mnt"
+    done
+    mount_down "$mnt"
+    [ "$at" -gt 40 ] || fail "only $at changes in an import into a mount"
+    say "import $1: $at changes"
+}
+
 make_tree "$work/whole"
 contents "$work/whole" >"$work/contents"
 shape "$work/whole" >"$work/shape"
 
-syncing='' store=$work/store target=$work/target step=1
+syncing='' store=$work/store target=$work/target step=5
 in_kills "to a file system that syncs as a whole"
 out_kills "to a file system that syncs as a whole"
 lossy_up "$lossy" "$work/disk" "$backing"
-syncing=each store=$backing/store step=3
+syncing=each store=$backing/store step=11
 in_kills "with power loss"
-store=$work/store target=$backing/target
+step=17
+mount_kills "into a mount, with power loss"
+step=13 store=$work/store target=$backing/target
 out_kills "with power loss"
 say "passed"

@@ -1,11 +1,8 @@
 /* Preloaded: ends the process at its MOVE_KILL-th call that changes a file system, before the call
- * is made. Without MOVE_KILL it counts. At the end it prints the number to MOVE_CALLS. */
+ * is made. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/types.h>
