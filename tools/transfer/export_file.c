@@ -30,7 +30,8 @@ struct outgoing {
     bool alone; /* nobody else copies, so that a move has removed what it can */
     atomic_uint refs;
     atomic_ullong next; /* start of the next share */
-    atomic_int error;   /* an errno: the target cannot be written */
+    atomic_ullong copied;
+    atomic_int error; /* an errno: the target cannot be written */
 };
 
 struct export_helper {
@@ -127,6 +128,7 @@ static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8
                                : bale_err_to_errno(err);
         if (e)
             atomic_store(&out->error, e);
+        atomic_fetch_add(&out->copied, to - from);
         bale_transfer_note(out->task->transfer, to - from);
         at = to;
     }
@@ -266,6 +268,7 @@ static bool tries_again(struct outgoing *out, int e, struct bale_scratch *scratc
         return false;
     }
     out->alone = true;
+    bale_transfer_note(transfer, -atomic_exchange(&out->copied, 0));
     close_all(out);
     bale_move_leave(transfer);
     bale_move_enter_alone(transfer, scratch);

@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/base/log.h"
 #include "fs/store/file.h"
 #include "kernels/frame/setting.h"
 #include "tools/balefs.h"
@@ -88,6 +89,14 @@ static int create_store(const char *path)
     return err;
 }
 
+/* A file that finds no space is tried again, and reported if that does not help. */
+static void log_other(enum bale_level level, const char *line)
+{
+    (void)level;
+    if (!strstr(line, bale_err_text(BALE_E_NOSPACE)) && !strstr(line, bale_err_text(BALE_E_DQUOT)))
+        bale_message("%s", line);
+}
+
 static int open_volume(struct import_command *c)
 {
     struct bale_import *import = &c->import;
@@ -95,6 +104,10 @@ static int open_volume(struct import_command *c)
                                               true}; /* nothing is read a second time */
 
     bale_store_volume_options(import->store, &options);
+    if (c->transfer.move) {
+        bale_log_to(log_other, BALE_LOG_WARNING);
+        options.reserve_fd = -1; /* space is scarce */
+    }
     import->reader.store = import->store;
     import->reader.config = options.container;
     import->reader.config.writable = false;

@@ -45,6 +45,10 @@ int bale_import_open(const struct bale_task *task, struct stat *st);
 /* For a move: refuses a setting that changes the file, because then its original must stay. True
  * after a message. */
 bool bale_import_refuses(struct bale_task *task, const struct bale_setting *setting);
+/* Gets a setting that was chosen for the file in fd, of at most size - 1 bytes, with a NUL behind
+ * it. False: there is none. A file in a mount has a value for each setting, and lists those that
+ * were chosen. */
+bool bale_import_wish(int fd, const char *name, char *value, size_t size);
 /* Whether the file in fd is not as it was when st was taken. */
 bool bale_import_changed(int fd, const struct stat *st);
 /* Prints what an import has done. */

@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -26,6 +29,22 @@ int bale_import_open(const struct bale_task *task, struct stat *st)
     close(fd);
     errno = e;
     return -1;
+}
+
+bool bale_import_wish(int fd, const char *name, char *value, size_t size)
+{
+    char path[BALE_REACH], *names;
+    size_t length, at = 0;
+
+    bale_reach(fd, NULL, path);
+    ssize_t got = fgetxattr(fd, name, value, size - 1);
+    if (got <= 0 || bale_attributes_list(path, true, &names, &length) != 0)
+        return false;
+    value[got] = '\0';
+    while (at < length && strcmp(names + at, name) != 0)
+        at += strlen(names + at) + 1;
+    free(names);
+    return at < length;
 }
 
 bool bale_import_changed(int fd, const struct stat *st)

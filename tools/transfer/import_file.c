@@ -38,21 +38,15 @@ static void take_wishes(struct incoming *in)
 {
     char value[BALE_SETTING_TEXT];
     struct bale_setting wish;
-    ssize_t got = fgetxattr(in->source, BALE_XATTR_CODEC, value, sizeof value - 1);
 
-    if (got > 0) {
-        value[got] = '\0';
-        if (bale_setting_parse(value, &wish, NULL) == BALE_OK && !bale_codec_is_lossy(wish.codec)) {
-            in->attr.setting = wish;
-            in->attr.setting_explicit = true;
-        }
+    if (bale_import_wish(in->source, BALE_XATTR_CODEC, value, sizeof value) &&
+        bale_setting_parse(value, &wish, NULL) == BALE_OK && !bale_codec_is_lossy(wish.codec)) {
+        in->attr.setting = wish;
+        in->attr.setting_explicit = true;
     }
-    got = fgetxattr(in->source, BALE_XATTR_EXTENT, value, sizeof value - 1);
-    if (got > 0) {
-        value[got] = '\0';
-        if (bale_extent_parse(value, &in->attr.extent))
-            in->attr.extent_explicit = true;
-    }
+    if (bale_import_wish(in->source, BALE_XATTR_EXTENT, value, sizeof value) &&
+        bale_extent_parse(value, &in->attr.extent))
+        in->attr.extent_explicit = true;
 }
 
 static int choose_settings(struct incoming *in)

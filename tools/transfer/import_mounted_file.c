@@ -48,21 +48,15 @@ static bool choose_settings(struct incoming *in)
     char text[BALE_SETTING_TEXT];
     struct bale_setting setting;
 
-    ssize_t got = fgetxattr(in->source, BALE_XATTR_EXTENT, text, sizeof text);
-    if (got > 0)
-        (void)fsetxattr(in->copy, BALE_XATTR_EXTENT, text, (size_t)got, 0);
-    got = fgetxattr(in->source, BALE_XATTR_CODEC, text, sizeof text - 1);
-    if (import->chosen) {
+    if (bale_import_wish(in->source, BALE_XATTR_EXTENT, text, sizeof text))
+        (void)fsetxattr(in->copy, BALE_XATTR_EXTENT, text, strlen(text), 0);
+    bool wish = bale_import_wish(in->source, BALE_XATTR_CODEC, text, sizeof text);
+    if (import->chosen)
         bale_setting_print(import->setting, text, sizeof text);
-        got = (ssize_t)strlen(text);
-    }
-    if (got > 0) {
-        text[got] = '\0';
-        if (bale_setting_parse(text, &setting, NULL) == BALE_OK &&
-            !bale_codec_is_lossy(setting.codec))
-            (void)fsetxattr(in->copy, BALE_XATTR_CODEC, text, (size_t)got, 0);
-    }
-    got = fgetxattr(in->copy, BALE_XATTR_CODEC, text, sizeof text - 1);
+    if ((wish || import->chosen) && bale_setting_parse(text, &setting, NULL) == BALE_OK &&
+        !bale_codec_is_lossy(setting.codec))
+        (void)fsetxattr(in->copy, BALE_XATTR_CODEC, text, strlen(text), 0);
+    ssize_t got = fgetxattr(in->copy, BALE_XATTR_CODEC, text, sizeof text - 1);
     text[got > 0 ? got : 0] = '\0';
     return got <= 0 || bale_setting_parse(text, &setting, NULL) != BALE_OK ||
            !bale_import_refuses(in->task, &setting);

@@ -98,7 +98,8 @@ void bale_transfer_report(struct bale_transfer *transfer, const char *path, cons
  */
 void bale_transfer_attributes(struct bale_task *task, int from, int to);
 
-/* Counts bytes of a file for the progress line. */
+/* Counts bytes of a file for the progress line, modulo 2^64: a copy that begins again takes them
+ * back. */
 void bale_transfer_note(struct bale_transfer *transfer, uint64_t bytes);
 
 #endif
