@@ -174,7 +174,7 @@ run 0 mount "$store" "$mnt"
 diff -r "$tree" "$mnt" >&2 || fail "what was imported is not in the mount"
 is "$(cd "$tree" && find . -mindepth 1 -printf '%p %m %T@ %U %n\n' | sort)" \
     "$(cd "$mnt" && find . -mindepth 1 -printf '%p %m %T@ %U %n\n' | sort)" "attributes in a mount"
-fails 1 "$mnt: lies in a mount: use cp -a, or unmount it first" import "$tree" "$mnt"
+fails 1 "$mnt: lies in a mount: use cp -a or --move, or unmount it first" import "$tree" "$mnt"
 fails 1 "$mnt/name: lies in a mount: use cat" cat "$mnt/name"
 run 1 import "$tree" "$store"
 says "^balefs: $store: "

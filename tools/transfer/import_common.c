@@ -8,7 +8,6 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "format/err.h"
 #include "kernels/frame/setting.h"
 #include "tools/common/size.h"
 #include "tools/transfer/import.h"
@@ -68,29 +67,6 @@ bool bale_import_refuses(struct bale_task *task, const struct bale_setting *sett
                        "exactly, and import without --move makes a rounded copy",
                        text);
     return true;
-}
-
-enum bale_same bale_import_same(struct bale_transfer *transfer, struct bale_tree_dir *dir,
-                                const char *name, int from, struct bale_scratch *scratch)
-{
-    const struct bale_import *import = transfer->arg;
-    struct bale_contents copy = {0};
-    struct bale_reason why;
-    int fd;
-
-    if (bale_reader_open_below(dir->to, name, &fd, &why) != BALE_OK)
-        return BALE_SAME_FAILED;
-    (void)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
-    if (bale_contents_open(&import->reader, fd, &copy, &why) != BALE_OK) {
-        errno = EIO;
-        return BALE_SAME_FAILED;
-    }
-    struct bale_side origin = {.fd = from}, stored = {.fd = -1, .contents = &copy};
-    enum bale_same same = bale_same_compare(&origin, &stored, from, scratch);
-    int e = errno;
-    bale_contents_close(&copy);
-    errno = e;
-    return same;
 }
 
 void bale_import_report(const struct bale_transfer *transfer)

@@ -229,19 +229,3 @@ void bale_import_mounted_file(struct bale_task *task, struct bale_scratch *scrat
     }
     bale_transfer_end(task, err, err == BALE_OK && !kept ? in.size : 0, kept);
 }
-
-enum bale_same bale_import_mounted_same(struct bale_transfer *transfer, struct bale_tree_dir *dir,
-                                        const char *name, int from, struct bale_scratch *scratch)
-{
-    struct bale_side origin = {.fd = from};
-    struct bale_side copy = {.fd = bale_same_open(dir->to, name)};
-
-    (void)transfer;
-    if (copy.fd < 0)
-        return BALE_SAME_FAILED;
-    enum bale_same same = bale_same_compare(&origin, &copy, from, scratch);
-    int e = errno;
-    close(copy.fd);
-    errno = e;
-    return same;
-}

@@ -161,14 +161,6 @@ static int copy_permissions(struct bale_transfer *transfer, struct bale_tree_dir
     return e == 0 && to ? bale_store_top_inherit(to) : e;
 }
 
-int bale_transfer_sync_directory(const struct bale_transfer *transfer,
-                                 const struct bale_tree_dir *dir)
-{
-    if (bale_sync_directory(dir->to) < 0)
-        return errno;
-    return !dir->parent && transfer->to_store ? bale_store_top_sync(transfer->to_store) : 0;
-}
-
 static const char *last_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
