@@ -99,7 +99,9 @@ run 0 import --move "$work/one" "$work/other"
 run 0 inspect --json "$work/other/random"
 flip "$work/other/random" "$(json 'd["extents"][1]["position"] + d["extents"][1]["stored"] - 2')"
 run 1 export --move "$work/other" "$work/bad"
-[ -e "$work/other/random" ] && [ -e "$work/bad/random.damaged" ] || fail "a damaged file was moved"
+for file in "$work/other/random" "$work/bad/random.damaged"; do
+    [ -e "$file" ] || fail "a damaged file was moved: $file is missing"
+done
 [ -z "$(ls "$work/other/dir" 2>/dev/null)" ] || fail "a good file beside a damaged one was not moved"
 
 # --- wrong usage, and what is refused

@@ -1,5 +1,5 @@
 # Sourced by the tests of moves, after lib.sh.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154 # work is lib.sh's
 
 # make_tree DIR: all kinds of files
 make_tree() {
@@ -22,13 +22,15 @@ make_tree() {
 # state TREE: all that a move keeps
 state() {
     (
-        cd "$1"
+        cd "$1" || exit
         find . -name .balefs -prune -o -printf '%p %y %m %U %G %T@ %l %n ' '(' -type d -o -printf '%s' ')' -printf '\n' | sort
         find . -name .balefs -prune -o -type f -exec cksum {} + | sort
         getfattr -R -h -d -m - . 2>/dev/null | awk '/^# file: / { file = $0 } /^user/ && !/^user.balefs/ { print file, $0 }' | sort
     )
 }
 
-is_empty() { [ -z "$(ls -A "$1" | grep -vx .balefs)" ] || fail "$1 still has: $(ls -A "$1")"; }
+is_empty() {
+    is "" "$(find "$1" -mindepth 1 -maxdepth 1 -not -name .balefs)" "what is left in $1"
+}
 
 same() { diff -u "$work/before" <(state "$1") >&2 || fail "$2 is not as it was"; }
