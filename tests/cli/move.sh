@@ -33,6 +33,12 @@ prints "files, 0 B imported, [0-9] were there, [0-9] removed from $work/out$"
 is_empty "$work/out"
 run 0 export "$store" "$work/out"
 same "$work/out" "what came in twice"
+run 0 import --create "$work/out" "$work/parts"
+run 1 export --move "$work/parts/dir" "$work/part"
+says "^balefs: $work/parts/dir/below/linked: was copied and stays: it has other names, outside of what is moved$"
+prints "removed from $work/parts/dir, and not everything could be$"
+is "below below/linked" "$(cd "$work/parts/dir" && find . -mindepth 1 -printf '%P\n' | sort | paste -sd' ')" "what is left of a part"
+is "dir hole nothing text" "$(cd "$work/parts" && find . -maxdepth 1 '(' -type d -o -type f ')' -name '[a-z]*' -printf '%P\n' | sort | paste -sd' ')" "the rest of the store"
 
 # --- a copy that differs, though it has the size and time of the original
 mkdir "$work/one"

@@ -122,6 +122,9 @@ is 1 "$(wc -l <<<"$err")" "messages: $err"
 says "^balefs: --codec zstd:9 overrides the match line \"\*\.log zstd:3\" for 2 files, as $mnt/later/[ac].log: balefs recompress --set without --codec keeps to it$"
 run 0 recompress --set --codec zstd:3 "$mnt/later/a.log"
 is "" "$err" "a match line that says the same"
+run 0 recompress --set --codec lz4 "$mnt/later/a.log"
+says "^balefs: --codec lz4 overrides the match line \"\*\.log zstd:3\" for 1 file, as $mnt/later/a.log: "
+run 0 recompress --set --codec zstd:3 "$mnt/later/a.log"
 
 # --- a signal: the summary of what was done, and the rest is left for the next run
 /usr/bin/python3 - "$balefs" "$mnt/later" "$store" <<'END' || fail "a recompress that is interrupted"

@@ -69,13 +69,13 @@ void bale_recompress_advise(struct bale_recompress_work *work)
     free(work->differs);
     for (unsigned i = 0; i < work->line_count; i++) {
         struct bale_recompress_line *line = &work->lines[i];
-        bale_message("--codec %s overrides the match line \"%s\" for %llu files, as %s: "
+        bale_message("--codec %s overrides the match line \"%s\" for %llu file%s, as %s: "
                      "balefs recompress --set without --codec keeps to it",
                      work->codec, line->text, (unsigned long long)line->files,
-                     line->where ? line->where : "");
+                     line->files == 1 ? "" : "s", line->where ? line->where : "");
         free(line->where);
     }
     if (work->lines_more > 0)
-        bale_message("--codec %s overrides other match lines for %llu more files", work->codec,
-                     (unsigned long long)work->lines_more);
+        bale_message("--codec %s overrides other match lines for %llu more file%s", work->codec,
+                     (unsigned long long)work->lines_more, work->lines_more == 1 ? "" : "s");
 }

@@ -199,7 +199,7 @@ static int to_directory(struct bale_export *export, int from, const struct targe
            bale_size_text(transfer.bytes, size));
     if (transfer.kept)
         printf(", %" PRIu64 " were there", transfer.kept);
-    bale_move_report(&transfer);
+    bale_move_report(&transfer, export->store);
     printf("%s\n", transfer.failed ? ", and not everything could be" : "");
     return transfer.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
 }

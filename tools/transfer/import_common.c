@@ -77,6 +77,6 @@ void bale_import_report(const struct bale_transfer *transfer)
            bale_size_text(transfer->bytes, size));
     if (transfer->kept)
         printf(", %" PRIu64 " were there", transfer->kept);
-    bale_move_report(transfer);
+    bale_move_report(transfer, transfer->from_top);
     printf("%s\n", transfer->failed ? ", and not everything could be" : "");
 }

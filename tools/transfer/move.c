@@ -171,11 +171,11 @@ void bale_move_leave(struct bale_transfer *transfer)
         pthread_rwlock_unlock(&transfer->move->busy);
 }
 
-void bale_move_report(const struct bale_transfer *transfer)
+void bale_move_report(const struct bale_transfer *transfer, const char *from)
 {
     if (transfer->move)
         printf(", %llu removed from %s", (unsigned long long)atomic_load(&transfer->move->removed),
-               transfer->from_top);
+               from);
 }
 
 void bale_move_end(struct bale_transfer *transfer)

@@ -47,8 +47,8 @@ void bale_move_add_name(struct bale_transfer *transfer, struct bale_tree_dir *di
 /* Removes the batch if it is large enough. scratch: the thread's. */
 void bale_move_step(struct bale_transfer *transfer, struct bale_scratch *scratch);
 
-/* Prints ", N removed from FROM_TOP", for a summary. */
-void bale_move_report(const struct bale_transfer *transfer);
+/* Prints ", N removed from FROM", for a summary. */
+void bale_move_report(const struct bale_transfer *transfer, const char *from);
 
 /* Around the copying of one file. */
 void bale_move_enter(struct bale_transfer *transfer);
