@@ -25,6 +25,7 @@ struct cuda_lists {
      * there. */
     uint8_t *parts;
     struct cuda_part *made;
+    uint8_t *work; /* of codecs with cells: BALE_CUDA_WORK bytes for each */
 };
 
 /* Stands for a chunk that is not decoded: a valid stream that decodes to one byte, or length 0. */

@@ -1,5 +1,8 @@
 /* The tables that host and device exchange about the chunks of a batch. Both sides are
- * little-endian. Each chunk has a cell of device memory; the cells lie one behind the other. */
+ * little-endian. Each chunk has a cell of device memory; the cells lie one behind the other. A chunk
+ * of more than BALE_CUDA_CELL bytes, of a codec with cells, has as many cells as its raw bytes fill,
+ * and an entry for each: its raw bytes lie in them without gaps, and so do its stored bytes in the
+ * packed cells, from the first one on. */
 #ifndef BALE_KERNELS_CODEC_TABLES_H
 #define BALE_KERNELS_CODEC_TABLES_H
 
@@ -11,13 +14,18 @@
 #define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
 /* Room for an extent part in device memory: no codec here has a longer one. */
 #define BALE_CUDA_PART 2048u
+/* Working memory for each cell, of codecs with cells. */
+#define BALE_CUDA_WORK 512u
 
-/* From the host, for each chunk. */
+/* From the host, for each chunk, or for each cell of a longer one. */
 struct cuda_chunk {
-    uint64_t address;    /* of its bytes, in pinned host memory or in device memory */
-    uint64_t checksum;   /* decode: of the stored bytes */
-    uint32_t length;     /* bytes there: the raw length for encode, the stored length for decode */
-    uint32_t raw_length; /* 1 or more */
+    uint64_t address;  /* of its bytes, in pinned host memory or in device memory */
+    uint64_t checksum; /* decode: of the stored bytes; of a longer chunk the host checks it */
+    uint32_t length;   /* bytes there, of the cell: raw for encode, stored for decode (perhaps 0) */
+    uint32_t raw_length; /* of the cell: 1 or more */
+    uint32_t first;      /* the cell in which its chunk begins */
+    uint32_t whole;      /* raw bytes of its chunk */
+    uint32_t stored;     /* decode: stored bytes of its chunk */
     uint32_t limit;      /* encode: a chunk that takes more bytes is stored raw */
     uint32_t chunk_size; /* of its frame */
     uint32_t parameter;  /* of its frame; encode: that the frame will have */
@@ -30,7 +38,7 @@ struct cuda_frame {
     uint64_t checksum;       /* decode: of its part */
     uint32_t length;         /* decode: of its part, BALE_CUDA_PART at most */
     uint32_t raw_length;     /* 1 or more */
-    uint32_t first;          /* its first chunk; all but the last one have that one's raw length */
+    uint32_t first;          /* its first cell; all but the last one have that one's raw length */
     struct bale_field field; /* encode: what is known of the array */
     uint64_t offset;         /* of its first byte in the file */
 };
@@ -48,11 +56,12 @@ enum {
     CUDA_BAD = 0x400,      /* decode: wrong checksum, or it does not decode */
 };
 
-/* From the device, for each chunk. */
+/* From the device, for each entry: hashes are of the bytes in the cell, or of as many stored bytes,
+ * from the same place of its chunk on. */
 struct cuda_result {
     uint64_t raw_hash;
     uint64_t stored_hash;
-    uint32_t stored; /* encode: bytes to store; the raw length for a chunk that is stored raw */
+    uint32_t stored; /* encode: bytes of the chunk to store; its raw length if it is stored raw */
     uint32_t flags;
 };
 

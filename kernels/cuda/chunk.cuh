@@ -1,5 +1,5 @@
 /* What is decided for each chunk on the device, by the rules of kernels/frame/frame.c. A warp for a
- * chunk. */
+ * chunk, or for each cell of a longer one. */
 #ifndef BALE_KERNELS_CUDA_CHUNK_CUH
 #define BALE_KERNELS_CUDA_CHUNK_CUH
 
@@ -25,6 +25,21 @@ __device__ inline bool is_first_lane()
     return threadIdx.x % 32 == 0;
 }
 
+/* Where the stored bytes of an entry's cell are, and how many, if its chunk has stored bytes. */
+struct piece {
+    const uint8_t *bytes;
+    uint32_t length;
+};
+
+__device__ inline piece packed_piece(const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
+                                     uint32_t stored)
+{
+    const uint32_t at = (c - chunk.first) * BALE_CUDA_CELL;
+
+    return {lists.packed + chunk.first * lists.packed_cell + at,
+            stored > at ? min(stored - at, BALE_CUDA_CELL) : 0};
+}
+
 /* Sets what the codec decodes for chunk c: its packed cell if wanted, else the stub. */
 __device__ inline void set_decode(const cuda_lists &lists, uint32_t c, bool wanted, uint32_t length,
                                   uint32_t raw_length, cuda_stub stub)
@@ -47,7 +62,7 @@ __global__ void __launch_bounds__(THREADS)
     uint64_t hash = bale_xxh3::of(lists.raw + (size_t)c * BALE_CUDA_CELL, raw_length);
     if (is_first_lane()) {
         results[c].raw_hash = results[c].stored_hash = hash;
-        results[c].stored = raw_length;
+        results[c].stored = chunks[c].whole;
     }
 }
 
@@ -75,10 +90,10 @@ __global__ void __launch_bounds__(THREADS)
     if (c >= count)
         return;
     const cuda_chunk chunk = chunks[c];
-    const uint8_t *packed = lists.packed + c * lists.packed_cell;
-    const size_t length = lists.packed_lengths[c];
-    const bool shrunk = lists.statuses[c] == 0 && length > 0 && length <= chunk.limit;
-    uint64_t hash = shrunk ? bale_xxh3::of(packed, (uint32_t)length) : 0;
+    const size_t length = lists.packed_lengths[chunk.first];
+    const bool shrunk = lists.statuses[chunk.first] == 0 && length > 0 && length <= chunk.limit;
+    const piece packed = packed_piece(lists, chunk, c, shrunk ? (uint32_t)length : 0);
+    uint64_t hash = shrunk ? bale_xxh3::of(packed.bytes, packed.length) : 0;
 
     if (!is_first_lane())
         return;
@@ -86,7 +101,7 @@ __global__ void __launch_bounds__(THREADS)
         results[c].stored = (uint32_t)length;
         results[c].stored_hash = hash;
     }
-    set_decode(lists, c, shrunk, (uint32_t)length, chunk.raw_length, stub);
+    set_decode(lists, c, shrunk && c == chunk.first, (uint32_t)length, chunk.whole, stub);
 }
 
 /* Verification, after choose() and decoding to back: compares with the raw bytes. A block for a
@@ -98,9 +113,10 @@ __global__ void __launch_bounds__(THREADS)
         const uint32_t length = chunks[c].raw_length, words = length / 16;
         const uint8_t *raw = lists.raw + (size_t)c * BALE_CUDA_CELL;
         const uint8_t *back = lists.back + (size_t)c * BALE_CUDA_CELL;
-        bool same = lists.statuses[c] == 0 && lists.decoded_lengths[c] == length;
+        const uint32_t first = chunks[c].first, whole = chunks[c].whole;
+        bool same = lists.statuses[first] == 0 && lists.decoded_lengths[first] == whole;
 
-        if (results[c].stored == length)
+        if (results[c].stored == whole)
             continue; /* stored raw: nothing was decoded */
         for (uint32_t k = threadIdx.x; same && k < words; k += THREADS) {
             uint4 a = ((const uint4 *)raw)[k], b = ((const uint4 *)back)[k];
@@ -115,7 +131,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* Decode, first step: checks the stored bytes. A chunk that does not match its checksum is not
- * decoded. */
+ * decoded; one of several cells is decoded before the host checks it. */
 __global__ void __launch_bounds__(THREADS)
     check(const cuda_chunk *chunks, uint32_t count, cuda_lists lists, cuda_stub stub,
           cuda_result *results)
@@ -125,17 +141,17 @@ __global__ void __launch_bounds__(THREADS)
     if (c >= count)
         return;
     const cuda_chunk chunk = chunks[c];
-    const uint8_t *packed = lists.packed + c * lists.packed_cell;
-    const uint64_t hash = bale_xxh3::of(packed, chunk.length);
-    const bool shrunk = chunk.length < chunk.raw_length;
-    const bool fine = hash == chunk.checksum;
+    const piece packed = packed_piece(lists, chunk, c, chunk.stored);
+    const uint64_t hash = bale_xxh3::of(packed.bytes, packed.length);
+    const bool shrunk = chunk.stored < chunk.whole;
+    const bool fine = chunk.whole > BALE_CUDA_CELL || hash == chunk.checksum;
 
     if (!is_first_lane())
         return;
     results[c].stored_hash = results[c].raw_hash = hash;
-    results[c].stored = chunk.length;
+    results[c].stored = chunk.stored;
     results[c].flags = fine ? 0 : CUDA_BAD;
-    set_decode(lists, c, fine && shrunk, chunk.length, chunk.raw_length, stub);
+    set_decode(lists, c, fine && shrunk && c == chunk.first, chunk.stored, chunk.whole, stub);
 }
 
 /* Decode, after check(): checks the extent parts. A warp for a frame. */
@@ -162,11 +178,13 @@ __global__ void __launch_bounds__(THREADS)
 
     if (c >= count)
         return;
-    const uint32_t raw_length = chunks[c].raw_length;
-    if (chunks[c].length == raw_length || results[c].flags != 0)
+    const cuda_chunk chunk = chunks[c];
+    if (chunk.stored == chunk.whole || results[c].flags != 0)
         return;
-    const bool fine = lists.statuses[c] == 0 && lists.decoded_lengths[c] == raw_length;
-    uint64_t hash = fine ? bale_xxh3::of(lists.raw + (size_t)c * BALE_CUDA_CELL, raw_length) : 0;
+    const bool fine =
+        lists.statuses[chunk.first] == 0 && lists.decoded_lengths[chunk.first] == chunk.whole;
+    uint64_t hash =
+        fine ? bale_xxh3::of(lists.raw + (size_t)c * BALE_CUDA_CELL, chunk.raw_length) : 0;
     if (!is_first_lane())
         return;
     results[c].raw_hash = hash;

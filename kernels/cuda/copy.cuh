@@ -65,7 +65,7 @@ __device__ inline uint32_t verdict(equality e)
     return e.differ ? CUDA_MIXED : e.splat & CUDA_VALUE;
 }
 
-/* The verdict of the whole block. Thread 0 must have seen bytes. */
+/* The verdict of the whole block. Where there are bytes, thread 0 must have seen some. */
 __device__ inline uint32_t verdict_of_block(equality e)
 {
     __shared__ uint32_t first;
@@ -131,7 +131,8 @@ __global__ void __launch_bounds__(THREADS)
 {
     for (uint32_t c = blockIdx.x; c < count; c += gridDim.x) {
         const uint32_t length = chunks[c].length, words = length / WORD;
-        uint8_t *to = cells + c * cell;
+        const uint32_t first = chunks[c].first;
+        uint8_t *to = cells + first * cell + (size_t)(c - first) * BALE_CUDA_CELL;
         const uint8_t *from = there ? to : (const uint8_t *)chunks[c].address;
         equality e = {};
 

@@ -121,6 +121,7 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
     memset(chunk, 0, sizeof *chunk);
     chunk->address = (uintptr_t)data;
     chunk->length = chunk->raw_length = chunk->limit = chunk->chunk_size = BALE_CUDA_CELL;
+    chunk->whole = chunk->stored = BALE_CUDA_CELL;
     chunk->parameter = codec == CUDA_STORE ? 0 : bale_cuda_ops(codec)->trial;
     memset(frame, 0, sizeof *frame);
     frame->raw_length = BALE_CUDA_CELL;

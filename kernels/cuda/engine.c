@@ -23,7 +23,7 @@ static void queue_item(struct cuda_engine *engine, struct bale_item *item)
 
     if (q >= 0 && item->kind == BALE_ITEM_DECODE)
         item->frame = head;
-    if (q < 0 || bale_frame_chunk_count(&item->frame) > engine->cells) {
+    if (q < 0 || bale_cuda_cells(&item->frame) > engine->cells) {
         item->status = q < 0 ? q : BALE_E_INVALID;
         item->next = engine->refused;
         engine->refused = item;

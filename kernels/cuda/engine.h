@@ -4,7 +4,7 @@
  * device does.
  *
  * Locks: pinning, then mutex. Calls go one way: plugin.c and measure.c call engine.c; that starts
- * supervisor.c and worker.c; these call devices.c, items.c and completion.c. The sources below have
+ * supervisor.c and worker.c; these call devices.c, items.c, results.c and completion.c. The sources below have
  * no thread and do not know the engine: queue.c, pinned.c, and the device behind device.h. */
 #ifndef BALE_KERNELS_CUDA_ENGINE_H
 #define BALE_KERNELS_CUDA_ENGINE_H
@@ -40,7 +40,7 @@ enum cuda_step {
     CUDA_GIVEN_UP,  /* the supervisor took the items; the device may still work on them */
 };
 
-/* An item of a batch and its chunks in the batch. */
+/* An item of a batch and its cells in the batch. */
 struct cuda_job {
     struct bale_item *item;
     uint32_t first;
@@ -64,7 +64,7 @@ struct cuda_worker {
     struct bale_cuda_slot *slot;
     struct cuda_job *jobs; /* one for each cell at most */
     uint32_t job_count;
-    uint32_t chunk_count;
+    uint32_t cell_count;
     uint32_t move_count;
     unsigned queue;
     struct bale_chunk *table; /* a frame's chunk table; room for all cells */
@@ -129,8 +129,21 @@ void bale_cuda_log(const struct cuda_engine *engine, int level, const char *form
 /* The queue of an item, or a negative bale_err if the engine does not do it. For a decode *head
  * is the frame's head. */
 int bale_cuda_queue_of(const struct bale_item *item, struct bale_frame *head);
+/* Whether the codec's device code does chunks of the size: only some do those of several cells. */
+bool bale_cuda_fits_cells(uint8_t codec, uint8_t chunk_log2);
+/* Makes the entries of a chunk's cells of the first one's, in which length and address are those of
+ * the whole chunk. Returns how many they are. */
+uint32_t bale_cuda_spread(struct cuda_chunk *cells, struct cuda_chunk chunk);
+/* Cells that an item with this frame takes. */
+uint32_t bale_cuda_cells(const struct bale_frame *frame);
+/* The item's frame with the size of chunks that its setting takes. If the frame becomes store or
+ * zero it has the size that was asked for, which is that of cells where the two differ. */
+struct bale_frame bale_cuda_packed_frame(const struct bale_item *item);
 /* Fills the slot's table of chunks from the jobs' items. */
 void bale_cuda_prepare(struct cuda_worker *worker);
+
+/* results.c */
+
 /* Makes each item's status, the moves and the heads of frames from the results of the first
  * step. */
 void bale_cuda_resolve(struct cuda_worker *worker);

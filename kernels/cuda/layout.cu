@@ -84,6 +84,7 @@ void carve_slot(carver *c, bale_cuda_slot *slot, const bale_cuda_device *device,
     carve(c, &lists->statuses, cells * sizeof(int));
     carve(c, &lists->parts, cells * (size_t)BALE_CUDA_PART);
     carve(c, &lists->made, cells * sizeof *lists->made);
+    carve(c, &lists->work, cells * (size_t)BALE_CUDA_WORK);
     carve(c, &slot->frames, cells * sizeof *slot->frames);
     carve(c, &slot->chunks, cells * sizeof *slot->chunks);
     carve(c, &slot->results, cells * sizeof *slot->results);

@@ -24,67 +24,82 @@ static uint64_t median(double *values, unsigned count)
     return (uint64_t)((values[(count - 1) / 2] + values[count / 2]) / 2);
 }
 
+/* The log2 of the size of the trial's chunks. */
+static uint8_t chunk_log2_of(const struct bale_gpu_trial *trial)
+{
+    const struct bale_setting setting = {.codec = trial->codec, .field = trial->field};
+
+    return bale_codec_chunk_log2(&setting, BALE_CUDA_CHUNK_LOG2_MAX);
+}
+
 /* Whether the device does the trial's codec, parameters and lengths. */
 static bool is_taken(const struct bale_cuda_device *device, const struct bale_gpu_trial *trial)
 {
     int codec = bale_cuda_codec_of(trial->codec);
 
     if (codec <= CUDA_STORE || trial->count == 0 || trial->runs == 0 ||
-        !bale_cuda_device_has(device, (enum cuda_codec)codec))
+        !bale_cuda_device_has(device, (enum cuda_codec)codec) ||
+        !bale_cuda_fits_cells(trial->codec, chunk_log2_of(trial)))
         return false;
     for (size_t i = 0; i < trial->count; i++) {
         const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
-        if (chunk->length == 0 || chunk->length > BALE_CUDA_CELL ||
+        if (chunk->length == 0 || chunk->length > 1u << chunk_log2_of(trial) ||
             !bale_cuda_encodes((enum cuda_codec)codec, (int16_t)chunk->parameter))
             return false;
     }
     return true;
 }
 
-static void fill_chunks(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host)
+/* Fills the table with the first chunks, as many as there are cells for. Returns their cells. */
+static uint32_t fill_chunks(struct bale_gpu_trial *trial, const struct bale_cuda_host *host)
 {
-    uint32_t frames = 0;
+    uint32_t frames = 0, cells = 0;
 
-    for (uint32_t i = 0; i < trial->measured; i++) {
-        const struct bale_gpu_trial_chunk *chunk = &trial->chunks[i];
-        if (i == 0 || chunk->begins)
+    for (trial->measured = 0; trial->measured < trial->count; trial->measured++) {
+        const struct bale_gpu_trial_chunk *chunk = &trial->chunks[trial->measured];
+        if ((chunk->length - 1) / BALE_CUDA_CELL >= host->cells - cells)
+            break;
+        if (cells == 0 || chunk->begins)
             host->frames[frames++] =
-                (struct cuda_frame){.first = i, .field = trial->field, .offset = chunk->offset};
+                (struct cuda_frame){.first = cells, .field = trial->field, .offset = chunk->offset};
         host->frames[frames - 1].raw_length += chunk->length;
-        host->chunks[i] = (struct cuda_chunk){
-            .address = (uintptr_t)chunk->raw,
-            .length = chunk->length,
-            .raw_length = chunk->length,
-            .limit = bale_chunk_limit(chunk->length),
-            .chunk_size = BALE_CUDA_CELL,
-            .parameter = chunk->parameter,
-            .frame = frames - 1,
-        };
+        cells +=
+            bale_cuda_spread(host->chunks + cells, (struct cuda_chunk){
+                                                       .address = (uintptr_t)chunk->raw,
+                                                       .length = chunk->length,
+                                                       .first = cells,
+                                                       .whole = chunk->length,
+                                                       .limit = bale_chunk_limit(chunk->length),
+                                                       .chunk_size = 1u << chunk_log2_of(trial),
+                                                       .parameter = chunk->parameter,
+                                                       .frame = frames - 1,
+                                                   });
     }
+    return cells;
 }
 
-/* The stored bytes of a frame's chunks from *i on, and of its part; *i becomes the next frame's
- * first chunk. */
+/* The stored bytes of a frame's chunks from cell *c on, and of its part; *c becomes the next frame's
+ * first cell. */
 static uint64_t stored_of(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host,
-                          size_t *i)
+                          uint32_t cells, uint32_t *c)
 {
-    const uint32_t f = host->chunks[*i].frame, raw = host->frames[f].raw_length;
+    const uint32_t f = host->chunks[*c].frame, raw = host->frames[f].raw_length;
     const bool has_part = bale_codec_has_part(trial->codec);
     uint64_t stored = has_part ? host->made[f].length : 0;
 
-    for (; *i < trial->measured && host->chunks[*i].frame == f; ++*i)
-        stored += host->results[*i].stored;
+    for (; *c < cells && host->chunks[*c].frame == f; ++*c)
+        stored += host->chunks[*c].first == *c ? host->results[*c].stored : 0;
     return has_part && !bale_frame_with_part_gains(raw, stored) ? raw : stored;
 }
 
-static int sum_up(const struct bale_cuda_host *host, struct bale_gpu_trial *trial)
+static int sum_up(const struct bale_cuda_host *host, uint32_t cells, struct bale_gpu_trial *trial)
 {
-    for (size_t i = 0; i < trial->measured; i++)
-        if (host->results[i].flags & CUDA_MISMATCH)
+    for (uint32_t c = 0; c < cells; c++)
+        if (host->results[c].flags & CUDA_MISMATCH)
             return BALE_E_CORRUPT;
     trial->stored = 0;
-    for (size_t i = 0; i < trial->measured;)
-        trial->stored += stored_of(trial, host, &i);
+    for (uint32_t c = 0; c < cells;)
+        trial->stored += stored_of(trial, host, cells, &c);
     return BALE_OK;
 }
 
@@ -93,15 +108,13 @@ static int run_trial(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
     const struct bale_cuda_host *host = bale_cuda_slot_host(slot);
     double *ns = calloc(2 * (size_t)trial->runs, sizeof *ns);
     int err = ns ? bale_cuda_slot_use(slot) : BALE_E_NOMEM;
+    const uint32_t cells = fill_chunks(trial, host);
 
-    trial->measured = trial->count < host->cells ? trial->count : host->cells;
-    if (err == BALE_OK) {
-        fill_chunks(trial, host);
-        err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec),
-                                (uint32_t)trial->measured, trial->runs, ns, ns + trial->runs);
-    }
     if (err == BALE_OK)
-        err = sum_up(host, trial);
+        err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec), cells,
+                                trial->runs, ns, ns + trial->runs);
+    if (err == BALE_OK)
+        err = sum_up(host, cells, trial);
     if (err == BALE_OK) {
         trial->encode_ns = median(ns, trial->runs);
         trial->decode_ns = median(ns + trial->runs, trial->runs);

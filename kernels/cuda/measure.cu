@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(COPIERS)
     const uint4 *from = (const uint4 *)(lists.raw + (size_t)c * BALE_CUDA_CELL);
     uint4 *to = (uint4 *)(lists.back + (size_t)c * BALE_CUDA_CELL);
 
-    if (results[c].stored != length)
+    if (results[c].stored != chunks[c].whole)
         return;
     for (uint32_t k = threadIdx.x; k < (length + sizeof *to - 1) / sizeof *to; k += COPIERS)
         to[k] = from[k];

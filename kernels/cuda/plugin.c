@@ -43,7 +43,7 @@ static bool plugin_takes(struct bale_engine *handle, const struct bale_item *ite
     codec = (unsigned)q % CUDA_CODECS;
     pthread_mutex_lock(&engine->mutex);
     takes = is_ready(engine) && engine->available[codec] && !engine->disabled[codec] &&
-            bale_frame_chunk_count(encode ? &item->frame : &head) <= engine->cells;
+            bale_cuda_cells(encode ? &item->frame : &head) <= engine->cells;
     pthread_mutex_unlock(&engine->mutex);
     return takes;
 }

@@ -5,7 +5,7 @@
 void bale_cuda_queue_put(struct cuda_queue *queue, unsigned line, struct bale_item *item)
 {
     bale_item_list_append(&queue->lines[line], item);
-    queue->chunks += bale_frame_chunk_count(&item->frame);
+    queue->chunks += bale_cuda_cells(&item->frame);
 }
 
 struct bale_item_list *bale_cuda_queue_line(struct cuda_queue *queue,
@@ -30,6 +30,6 @@ struct bale_item *bale_cuda_queue_take(struct cuda_queue *queue, struct bale_ite
 {
     struct bale_item *item = bale_item_list_pop(line);
 
-    queue->chunks -= bale_frame_chunk_count(&item->frame);
+    queue->chunks -= bale_cuda_cells(&item->frame);
     return item;
 }

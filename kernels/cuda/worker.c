@@ -79,7 +79,7 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     engine->next_queue = (q + 1) % CUDA_QUEUES;
     while (queue->chunks > 0 && (chunks < most || w->job_count == 0)) {
         struct bale_item_list *line = line_for(engine, queue, w->device);
-        chunks += bale_frame_chunk_count(&line->first->frame);
+        chunks += bale_cuda_cells(&line->first->frame);
         if (chunks > cells && w->job_count > 0)
             break;
         w->jobs[w->job_count++] = (struct cuda_job){.item = bale_cuda_queue_take(queue, line)};
@@ -107,8 +107,8 @@ static int read_items(struct cuda_worker *w)
     bale_cuda_prepare(w);
     begin_reading(w);
     if (err == BALE_OK)
-        err = w->queue < CUDA_CODECS ? bale_cuda_encode(w->slot, codec, w->chunk_count)
-                                     : bale_cuda_decode(w->slot, codec, w->chunk_count);
+        err = w->queue < CUDA_CODECS ? bale_cuda_encode(w->slot, codec, w->cell_count)
+                                     : bale_cuda_decode(w->slot, codec, w->cell_count);
     return err == BALE_OK ? bale_cuda_wait(w->slot) : err;
 }
 

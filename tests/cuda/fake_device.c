@@ -253,8 +253,9 @@ static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     const uint8_t id = bale_cuda_codecs[codec].id;
     const int16_t parameter = (int16_t)chunk->parameter;
     uint8_t *raw = malloc(frame->raw_length);
-    const uint32_t first = chunk->raw_length;
     int64_t length = 0;
+
+    const uint32_t first = chunk->whole;
 
     for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
         memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
@@ -290,54 +291,95 @@ static uint32_t flags_of(const uint8_t *raw, uint32_t length)
     return raw[0];
 }
 
+/* Where the stored bytes of the chunk begin. */
+static uint8_t *packed_of(const struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t first)
+{
+    return codec == CUDA_STORE ? slot->raw + (size_t)first * BALE_CUDA_CELL
+                               : slot->packed + (size_t)first * PACKED_CELL;
+}
+
+static struct cuda_result *result_of(struct bale_cuda_slot *slot, uint32_t c)
+{
+    return (struct cuda_result *)(uintptr_t)&slot->host.results[c];
+}
+
+/* Whether c is the last cell of its chunk. */
+static bool ends_chunk(const struct cuda_chunk *chunk, uint32_t c)
+{
+    return (c + 1 - chunk->first) * BALE_CUDA_CELL >= chunk->whole;
+}
+
+/* Sets the results of a chunk's cells, from the first to the last. */
+static void set_stored(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t first,
+                       uint32_t last, uint32_t stored)
+{
+    const uint8_t *packed = packed_of(slot, codec, first);
+
+    for (uint32_t c = first, at = 0; c <= last; c++, at += BALE_CUDA_CELL) {
+        const uint32_t left = stored > at ? stored - at : 0;
+        result_of(slot, c)->stored = stored;
+        result_of(slot, c)->stored_hash =
+            bale_hash(packed + at, left < BALE_CUDA_CELL ? left : BALE_CUDA_CELL);
+        if (is_on("flip"))
+            result_of(slot, c)->flags |= CUDA_MISMATCH;
+    }
+}
+
 static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
 {
     const struct cuda_chunk *chunk = &slot->host.chunks[c];
-    struct cuda_result *result = (struct cuda_result *)(uintptr_t)&slot->host.results[c];
     uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
-    uint8_t *packed = slot->packed + (size_t)c * PACKED_CELL;
     int64_t stored = 0;
 
     if (begins_part(slot, codec, c))
         make_part(slot, codec, chunk->frame);
     memcpy(raw, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
-    *result =
-        (struct cuda_result){.stored = chunk->raw_length, .flags = flags_of(raw, chunk->length)};
-    result->raw_hash = result->stored_hash = bale_hash(raw, chunk->length);
-    if (codec != CUDA_STORE && chunk->limit > 0)
+    *result_of(slot, c) =
+        (struct cuda_result){.stored = chunk->whole, .flags = flags_of(raw, chunk->length)};
+    result_of(slot, c)->raw_hash = result_of(slot, c)->stored_hash = bale_hash(raw, chunk->length);
+    if (codec != CUDA_STORE && chunk->limit > 0 && ends_chunk(chunk, c))
         stored = codec_of(codec)->encode(
             bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
-            part_of(slot, chunk->frame), raw, chunk->raw_length, packed, chunk->limit);
-    if (stored > 0) {
-        result->stored = (uint32_t)stored;
-        result->stored_hash = bale_hash(packed, (size_t)stored);
-        if (is_on("flip"))
-            result->flags |= CUDA_MISMATCH;
+            part_of(slot, chunk->frame), slot->raw + (size_t)chunk->first * BALE_CUDA_CELL,
+            chunk->whole, packed_of(slot, codec, chunk->first), chunk->limit);
+    if (stored > 0)
+        set_stored(slot, codec, chunk->first, c, (uint32_t)stored);
+}
+
+/* Decodes a chunk that is not stored raw, when all of it is there. */
+static void unpack(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
+{
+    const struct cuda_chunk *chunk = &slot->host.chunks[c];
+    uint8_t *raw = slot->raw + (size_t)chunk->first * BALE_CUDA_CELL;
+    const bool fine =
+        codec_of(codec)->decode(
+            bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
+            part_of(slot, chunk->frame), packed_of(slot, codec, chunk->first), chunk->stored, raw,
+            chunk->whole, chunk->chunk_size, (struct bale_wanted){0, chunk->whole}) == BALE_OK;
+
+    for (uint32_t i = chunk->first; i <= c; i++, raw += BALE_CUDA_CELL) {
+        result_of(slot, i)->raw_hash = bale_hash(raw, slot->host.chunks[i].raw_length);
+        if (!fine)
+            result_of(slot, i)->flags = CUDA_BAD;
     }
 }
 
 static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
 {
     const struct cuda_chunk *chunk = &slot->host.chunks[c];
-    struct cuda_result *result = (struct cuda_result *)(uintptr_t)&slot->host.results[c];
-    uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
-    uint8_t *packed = codec == CUDA_STORE ? raw : slot->packed + (size_t)c * PACKED_CELL;
+    struct cuda_result *result = result_of(slot, c);
+    uint8_t *packed =
+        packed_of(slot, codec, chunk->first) + (size_t)(c - chunk->first) * BALE_CUDA_CELL;
 
     if (begins_part(slot, codec, c))
         take_part(slot, chunk->frame);
     memcpy(packed, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
-    *result = (struct cuda_result){.stored = chunk->length};
+    *result = (struct cuda_result){.stored = chunk->stored};
     result->raw_hash = result->stored_hash = bale_hash(packed, chunk->length);
-    if (result->stored_hash != chunk->checksum)
+    if (chunk->whole <= BALE_CUDA_CELL && result->stored_hash != chunk->checksum)
         result->flags = CUDA_BAD;
-    else if (chunk->length < chunk->raw_length) {
-        if (codec_of(codec)->decode(bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id),
-                                    (int16_t)chunk->parameter, part_of(slot, chunk->frame), packed,
-                                    chunk->length, raw, chunk->raw_length, chunk->chunk_size,
-                                    (struct bale_wanted){0, chunk->raw_length}) != BALE_OK)
-            result->flags = CUDA_BAD;
-        result->raw_hash = bale_hash(raw, chunk->raw_length);
-    }
+    else if (chunk->stored < chunk->whole && ends_chunk(chunk, c))
+        unpack(slot, codec, c);
     if (begins_part(slot, codec, c) &&
         slot->host.made[chunk->frame].hash != slot->host.frames[chunk->frame].checksum)
         result->flags |= CUDA_BAD;

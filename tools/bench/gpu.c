@@ -43,9 +43,10 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
 
     for (size_t i = 0; i < extents && count < BALE_GPU_TRIAL; i++) {
         const struct bale_item *extent = bale_bench_extent(data, i);
-        uint32_t length = extent->frame.raw_length, chunk = UINT32_C(1) << how->chunk_log2;
+        uint32_t length = extent->frame.raw_length;
         struct bale_setting settled =
             bale_setting_choose(scratch, setting, extent->raw, length, how->chunk_log2);
+        uint32_t chunk = UINT32_C(1) << bale_codec_chunk_log2(&settled, how->chunk_log2);
         for (uint32_t at = 0; at < length && count < BALE_GPU_TRIAL; at += chunk)
             chunks[count++] =
                 (struct bale_gpu_trial_chunk){.raw = extent->raw + at,
@@ -58,14 +59,16 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
 }
 
 /* The bytes of the heads of those frames that contain so many chunks. */
-static uint64_t heads_of(const struct bale_bench_data *data, uint8_t codec, size_t chunks)
+static uint64_t heads_of(const struct bale_bench_data *data, const struct bale_gpu_trial *trial)
 {
+    const struct bale_setting setting = {.codec = trial->codec, .field = trial->field};
     uint64_t heads = 0;
 
-    for (size_t i = 0, seen = 0; seen < chunks; i++) {
+    for (size_t i = 0, seen = 0; seen < trial->measured; i++) {
         const struct bale_frame *f = &bale_bench_extent(data, i)->frame;
-        heads += bale_frame_head_length(codec, f->raw_length, f->chunk_log2);
-        seen += (size_t)((f->raw_length - 1) >> f->chunk_log2) + 1;
+        const uint8_t log2 = bale_codec_chunk_log2(&setting, f->chunk_log2);
+        heads += bale_frame_head_length(trial->codec, f->raw_length, log2);
+        seen += (size_t)((f->raw_length - 1) >> log2) + 1;
     }
     return heads;
 }
@@ -75,7 +78,7 @@ static void take_trial(const struct bale_bench_data *data, const struct bale_gpu
 {
     for (size_t i = 0; i < trial->measured; i++)
         gpu->raw += trial->chunks[i].length;
-    gpu->stored = trial->stored + heads_of(data, trial->codec, trial->measured);
+    gpu->stored = trial->stored + heads_of(data, trial);
     gpu->speed.compress = (double)gpu->raw / ((double)trial->encode_ns * 1e-9);
     gpu->speed.decompress = (double)gpu->raw / ((double)trial->decode_ns * 1e-9);
 }
