@@ -5,8 +5,6 @@
 #include "format/err.h"
 #include "kernels/cusz/cusz.h"
 
-enum { HAS_LIST = 128u };
-
 /* Where everything lies in a chunk. */
 struct layout {
     uint32_t lead, elements, tail; /* raw bytes, and between them elements */
@@ -60,7 +58,7 @@ int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const 
     } while (bits == CUSZ_TOO_LONG && segment_log2-- > CUSZ_SEGMENT_MIN);
     if (bits < 0)
         return 0;
-    out[0] = (uint8_t)(segment_log2 | (listed ? HAS_LIST : 0));
+    out[0] = (uint8_t)(segment_log2 | (listed ? CUSZ_HAS_LIST : 0));
     if (listed)
         bale_put32(out + 1, listed);
     at = out + l.lengths - l.lead - l.tail;
@@ -114,13 +112,13 @@ int cusz_decode(struct cusz_work *work, const struct cusz_part *part, const uint
                 uint32_t length, uint8_t *raw, uint32_t raw_length, struct bale_wanted wanted)
 {
     const struct cusz_width *width = cusz_width_of(&part->rounding);
-    const unsigned segment_log2 = in[0] & (HAS_LIST - 1);
+    const unsigned segment_log2 = in[0] & (CUSZ_HAS_LIST - 1);
     const uint8_t *sides;
     struct layout l;
     uint32_t listed = 0, end;
     int err;
 
-    if (in[0] & HAS_LIST) {
+    if (in[0] & CUSZ_HAS_LIST) {
         listed = length >= 5 ? bale_get32(in + 1) : 0;
         if (listed == 0)
             return BALE_E_CORRUPT;

@@ -9,25 +9,8 @@
 
 #include "format/field.h"
 #include "kernels/codec/codec.h"
+#include "kernels/cusz/sizes.h"
 #include "kernels/round/round.h"
-
-enum {
-    CUSZ_CHUNK = 1 << 20, /* bytes of a chunk at most */
-    CUSZ_RUNS = 16,       /* tokens 0 to 15: so many zeros, a power of two */
-    CUSZ_LITERALS = 128,  /* folded differences below it have tokens of their own */
-    CUSZ_CLASSES = CUSZ_RUNS + CUSZ_LITERALS - 1, /* the first token of those above */
-    CUSZ_CLASS_LOG2 = 7,                          /* log2 of CUSZ_LITERALS */
-    CUSZ_TOKENS = CUSZ_CLASSES + 4 * (64 - CUSZ_CLASS_LOG2),
-    CUSZ_LENGTH_MAX = 15, /* bits of a code */
-    CUSZ_LOOK = 11,       /* bits of a code that are looked up at once */
-    CUSZ_SEGMENT_MIN = 8, /* log2 of the elements of a segment */
-    CUSZ_SEGMENT_MAX = 15,
-    CUSZ_ORDERS = 4,
-    CUSZ_HEAD = 10, /* bytes of a part before strides and codebook */
-    CUSZ_PART = CUSZ_HEAD + 2 * 4 + CUSZ_TOKENS,
-    CUSZ_LISTED = 8, /* one of so many elements of a chunk may be listed at most */
-    CUSZ_UNFIT = 16, /* and of a frame, none of whose chunks has the codec otherwise */
-};
 
 /* A canonical code: length 0 for a token without one. */
 struct cusz_codes {

@@ -130,9 +130,7 @@ static void choose_codes(enum bale_field_pipeline pipeline, uint32_t counts[CUSZ
     cusz_codes_make(codes);
 }
 
-/* The most elements that take SEGMENT_BITS on average. */
-enum { SEGMENT_BITS = 4096 };
-
+/* The most elements that take CUSZ_SEGMENT_BITS on average. */
 static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct cusz_codes *codes,
                               uint32_t elements)
 {
@@ -143,7 +141,7 @@ static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct c
         const unsigned extra = i < CUSZ_CLASSES ? 0 : (i - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
         bits += (uint64_t)counts[i] * (codes->length[i] + extra);
     }
-    while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * SEGMENT_BITS)
+    while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * CUSZ_SEGMENT_BITS)
         log2--;
     return log2;
 }

@@ -5,8 +5,6 @@
 #include "format/err.h"
 #include "kernels/cusz/cusz.h"
 
-enum { F64 = 1, BIG_ENDIAN_ = 2, ORDER_AT = 2, SEGMENT_AT = 4, SPARE = 128 };
-
 /* A sequence of half bytes, the lower one of each byte first. */
 struct halves {
     uint8_t *bytes;
@@ -67,9 +65,10 @@ uint32_t cusz_part_write(const struct cusz_part *part, uint8_t out[static CUSZ_P
     uint64_t step;
 
     memcpy(&step, &part->rounding.step, sizeof step);
-    out[0] = (uint8_t)((part->rounding.type == BALE_ROUND_F64 ? F64 : 0) |
-                       (part->rounding.big_endian ? BIG_ENDIAN_ : 0) | part->order << ORDER_AT |
-                       (part->segment_log2 - CUSZ_SEGMENT_MIN) << SEGMENT_AT);
+    out[0] =
+        (uint8_t)((part->rounding.type == BALE_ROUND_F64 ? CUSZ_F64 : 0) |
+                  (part->rounding.big_endian ? CUSZ_BIG_ENDIAN : 0) | part->order << CUSZ_ORDER_AT |
+                  (part->segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT);
     out[1] = part->lead;
     bale_put64(out + 2, step);
     for (unsigned i = 1; i < part->order; i++, length += 4)
@@ -83,12 +82,12 @@ int cusz_part_read(struct bale_extent_part bytes, struct cusz_part *part)
     uint32_t length = CUSZ_HEAD;
     int err;
 
-    if (bytes.length < CUSZ_HEAD || bytes.length > CUSZ_PART || in[0] & SPARE)
+    if (bytes.length < CUSZ_HEAD || bytes.length > CUSZ_PART || in[0] & CUSZ_SPARE)
         return BALE_E_CORRUPT;
-    err = bale_rounding_make(&part->rounding, in[0] & F64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
-                             in[0] & BIG_ENDIAN_, bale_get64(in + 2));
-    part->order = in[0] >> ORDER_AT & 3;
-    part->segment_log2 = (uint8_t)((in[0] >> SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN);
+    err = bale_rounding_make(&part->rounding, in[0] & CUSZ_F64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
+                             in[0] & CUSZ_BIG_ENDIAN, bale_get64(in + 2));
+    part->order = in[0] >> CUSZ_ORDER_AT & 3;
+    part->segment_log2 = (uint8_t)((in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN);
     part->lead = in[1];
     part->strides[0] = 1;
     if (err < 0 || part->lead >= bale_rounding_width(&part->rounding))

@@ -208,6 +208,8 @@ static inline void codec_prepare(struct codec_items *list, unsigned i, uint32_t 
     frame.offset = codec_next(list) % (1u << 30);
     frame.generation = codec_next(list);
     setting = codec_pick_setting(list, job->original, job->raw_length);
+    if (bale_codec_has_cells(setting.codec))
+        frame.chunk_log2 = 16; /* a device has no other */
     if (encode)
         codec_prepare_encode(list, i, setting, frame);
     else
@@ -227,6 +229,10 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
     uint8_t *back = codec_room(list, i, 0);
     struct bale_frame frame;
 
+    /* What does not suit a codec that knows arrays is left to auto's choice, and that to the CPU. */
+    if (item->status == BALE_E_INVALID && bale_codec_has_field(item->setting.codec) &&
+        job->frame[FRAME_AT_CODEC] != item->setting.codec)
+        return;
     if (!CHECK_EQ(item->status, BALE_OK))
         return;
     codec_check_guards(job, codec_room(list, i, 1), job->stored, item->stored_length);

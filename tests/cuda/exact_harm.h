@@ -47,7 +47,7 @@ static inline bool exact_decode_chunks(struct exact_items *list, struct exact_jo
                                (int16_t)frame->parameter, part, in, table[i].stored, raw, length,
                                1u << frame->chunk_log2, (struct bale_wanted){0, length}) != BALE_OK)
             return false;
-        bale_put64(hashes + (size_t)8 * i, bale_hash(raw, length));
+        bale_put64(hashes + (size_t)8 * i, bale_chunk_checksum(frame->codec, raw, length));
         in += table[i].stored;
         raw += length;
     }
@@ -81,7 +81,7 @@ static inline void exact_harm(struct exact_items *list, struct exact_job *job)
         from += table[i].stored;
         if (i == victim && table[i].stored < bale_frame_chunk_raw(&frame, i))
             table[i].stored = exact_damage(list, stored + to, table[i].stored);
-        table[i].checksum = bale_hash(stored + to, table[i].stored);
+        table[i].checksum = bale_chunk_checksum(frame.codec, stored + to, table[i].stored);
         to += table[i].stored;
     }
     job->expected =

@@ -4,6 +4,7 @@
 #define BALE_TESTS_CUDA_EXACT_ITEMS_H
 
 #include "format/err.h"
+#include "kernels/codec/tables.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
@@ -34,7 +35,7 @@ struct exact_items {
     struct bale_scratch *scratch;
     uint64_t state;
     uint8_t *plain; /* 2 * EXACT_ITEMS * EXACT_ROOM */
-    unsigned count, refused;
+    unsigned count, refused, unsuited;
     unsigned long encoded, decoded;
     struct exact_job jobs[EXACT_ITEMS];
     struct bale_item items[EXACT_ITEMS];
@@ -100,7 +101,7 @@ static inline void exact_add(struct exact_items *list, struct bale_setting setti
         .setting = setting,
         .kind = kind,
         .length = length,
-        .chunk_log2 = chunk_log2,
+        .chunk_log2 = bale_codec_has_cells(setting.codec) ? 16 : chunk_log2,
         .data = exact_data(list, list->count),
         .frame = exact_frame(list, list->count),
     };
@@ -110,14 +111,17 @@ static inline void exact_add(struct exact_items *list, struct bale_setting setti
     exact_encode_on_cpu(list, job);
 }
 
-/* A frame of one value is the host's. */
+/* A frame of one value is the host's; and one for which a codec that knows arrays left the choice to
+ * auto may be. */
 static inline void exact_drop_zero(struct exact_items *list)
 {
     unsigned kept = 0;
 
     for (unsigned i = 0; i < list->count; i++) {
         struct exact_job job = list->jobs[i];
-        if (job.frame[FRAME_AT_CODEC] == BALE_CODEC_ZERO)
+        const uint8_t codec = job.frame[FRAME_AT_CODEC];
+        if (codec == BALE_CODEC_ZERO ||
+            (bale_codec_has_field(job.setting.codec) && codec != job.setting.codec))
             continue;
         list->jobs[kept++] = job;
     }
@@ -186,12 +190,33 @@ static inline void exact_prepare_encode(struct exact_items *list, unsigned i)
     };
 }
 
+/* Whether the codec, one that knows arrays, leaves the bytes to what auto chooses: then no device
+ * encodes them, and the CPU's frame has another codec. */
+static inline bool exact_is_unsuited(const struct exact_items *list, const struct exact_job *job)
+{
+    const struct bale_codec *codec = bale_codec_find(job->setting.codec);
+    const struct bale_frame frame = exact_frame_of(job);
+    uint8_t part[BALE_CUDA_PART];
+
+    return bale_codec_has_field(codec->id) && job->frame[FRAME_AT_CODEC] != BALE_CODEC_ZERO &&
+           bale_frame_with_part_gains(job->length, 0) &&
+           codec->learn(bale_scratch_work(list->scratch, codec->id), job->setting.parameter,
+                        &job->setting.field, frame.offset,
+                        1u << bale_codec_chunk_log2(&job->setting, job->chunk_log2), job->data,
+                        job->length, part, bale_part_limit(job->length)) == 0;
+}
+
 static inline void exact_check_encoded(struct exact_items *list, unsigned i)
 {
     const struct bale_item *item = &list->items[i];
     const struct exact_job *job = &list->jobs[i];
     unsigned long before = atomic_load(&check_failures);
 
+    if (exact_is_unsuited(list, job)) {
+        CHECK_EQ(item->status, BALE_E_INVALID);
+        list->unsuited++;
+        return;
+    }
     CHECK_EQ(item->status, BALE_OK);
     if (CHECK_EQ_U(item->stored_length, job->frame_length))
         CHECK_EQ_MEM(item->stored, job->frame, job->frame_length);

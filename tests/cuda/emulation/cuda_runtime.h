@@ -212,6 +212,18 @@ inline uint64_t __umul64hi(uint64_t a, uint64_t b)
 {
     return (uint64_t)((unsigned __int128)a * b >> 64);
 }
+inline double __dmul_rn(double x, double y)
+{
+    return x * y;
+}
+inline double __dadd_rn(double x, double y)
+{
+    return x + y;
+}
+inline double __ddiv_rn(double x, double y)
+{
+    return x / y;
+}
 template <typename T> T __ldg(const T *p)
 {
     return *p;

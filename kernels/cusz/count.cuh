@@ -1,0 +1,279 @@
+/* cusz on the device: what the extent part is made of (spec.md, Choices): the cost of each order in
+ * a sample, and how often tokens occur. A block for each cell of a chunk, or for the chunk. */
+#ifndef BALE_KERNELS_CUSZ_COUNT_CUH
+#define BALE_KERNELS_CUSZ_COUNT_CUH
+
+#include "kernels/cusz/subject.cuh"
+
+namespace bale_cusz
+{
+constexpr unsigned COUNT_THREADS = 256, COUNT_WARPS = COUNT_THREADS / 32;
+
+/* Sums over a frame's chunks, in the cell of its part until that is made; zeros at first. */
+struct totals {
+    unsigned long long costs[CUSZ_ORDERS];
+    uint32_t elements, listed;
+    uint32_t counts[CUSZ_TOKENS]; /* without runs */
+};
+static_assert(sizeof(totals) <= BALE_CUDA_PART, "in the cell of a part");
+
+__device__ inline totals *totals_of(const cuda_lists &lists, uint32_t frame)
+{
+    return (totals *)(lists.parts + (size_t)frame * BALE_CUDA_PART);
+}
+
+/* The least of the orders that cost least. */
+__device__ inline uint32_t best_order(const unsigned long long costs[CUSZ_ORDERS], uint32_t orders)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < orders; i++)
+        if (costs[i] < costs[best])
+            best = i;
+    return best;
+}
+
+/* Zeros of a stretch of words: those before the first other word, behind the last one, and how many
+ * runs are between. If all are zeros, lead and trail are their count. */
+struct zeros {
+    uint32_t count, lead, trail, inside;
+};
+
+/* What a cell's words have, in its working memory. */
+struct cell_zeros {
+    zeros z;
+    uint32_t all;             /* zeros */
+    uint32_t runs[CUSZ_RUNS]; /* of those that are inside */
+};
+static_assert(sizeof(cell_zeros) <= BALE_CUDA_WORK, "in the working memory of a cell");
+
+__device__ inline cell_zeros *cell_zeros_of(const cuda_lists &lists, uint32_t c)
+{
+    return (cell_zeros *)(lists.work + (size_t)c * BALE_CUDA_WORK);
+}
+
+/* Adds a run as the powers of two that it is the sum of. */
+__device__ inline void add_run(uint32_t runs[CUSZ_RUNS], uint32_t run)
+{
+    for (; run; run &= run - 1)
+        atomicAdd(&runs[31 - __clz((int)(run & (0 - run)))], 1u);
+}
+
+/* The elements [begin, end) of a chunk of which a cell's block takes care. */
+struct share {
+    uint32_t begin, end;
+};
+
+__device__ inline share share_of(const subject &s, const cuda_chunk &chunk, uint32_t c)
+{
+    const uint32_t each = BALE_CUDA_CELL / s.size, count = elements_of(s, chunk);
+    const uint32_t begin = min((c - chunk.first) * each, count);
+
+    return {begin, min(begin + each, count)};
+}
+
+/* Roughly the bits that a word takes: none if it is zero. */
+template <typename WORD> __device__ inline uint32_t cost_of(WORD word)
+{
+    const uint64_t bits = folded(word);
+    const uint32_t upper = (uint32_t)(bits >> 32), lower = (uint32_t)bits;
+
+    if (bits == 0)
+        return 0;
+    return upper ? 65 - __clz((int)upper) : 33 - __clz((int)lower);
+}
+
+/* By a thread: adds the costs of element i for each order. */
+template <typename WORD>
+__device__ inline void add_costs(const differences<WORD> &d, const subject &s, uint32_t i,
+                                 uint32_t costs[CUSZ_ORDERS])
+{
+    WORD rest = 0;
+
+#pragma unroll
+    for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {
+        if (order >= s.orders)
+            break;
+#pragma unroll
+        for (uint32_t k = order ? 1u << (order - 1) : 0; k < 1u << order; k++) {
+            const uint64_t back = (k & 1 ? s.strides[0] : 0) +
+                                  (uint64_t)(k & 2 ? s.strides[1] : 0) + (k & 4 ? s.strides[2] : 0);
+            const WORD word = back <= i ? d.word(i - (uint32_t)back) : 0;
+            rest = __popc(k) & 1 ? rest - word : rest + word;
+        }
+        costs[order] += cost_of(rest);
+    }
+}
+
+template <typename WORD>
+__device__ inline void sample_share(const differences<WORD> &d, const subject &s, share of,
+                                    totals *t)
+{
+    uint32_t costs[CUSZ_ORDERS] = {0}, listed = 0;
+
+    for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += COUNT_THREADS) {
+        const uint32_t place = i % CUSZ_SAMPLE_EVERY;
+        bool is_listed;
+        quantised(d.r, d.elements.load(i), &is_listed);
+        listed += is_listed;
+        if (place < CUSZ_SAMPLE_RUN && d.count - (i - place) >= CUSZ_SAMPLE_RUN)
+            add_costs(d, s, i, costs);
+    }
+#pragma unroll
+    for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {
+        const uint32_t sum = warp_sum(costs[order]);
+        if (bale_warp::lane() == 0 && sum > 0)
+            atomicAdd(&t->costs[order], (unsigned long long)sum);
+    }
+    listed = warp_sum(listed);
+    if (bale_warp::lane() == 0 && listed > 0)
+        atomicAdd(&t->listed, listed);
+}
+
+/* Adds to the frame's totals: elements, those that are listed, and the costs of orders. */
+__global__ void __launch_bounds__(COUNT_THREADS)
+    sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    const subject s = subject_of(frames[chunk.frame], chunk.chunk_size);
+    totals *t = totals_of(lists, chunk.frame);
+
+    if (s.orders == 0)
+        return;
+    if (chunk.first == c && threadIdx.x == 0)
+        atomicAdd(&t->elements, elements_of(s, chunk));
+    if (s.size == 8)
+        sample_share(differences_of<uint64_t>(s, chunk, lists, 0), s, share_of(s, chunk, c), t);
+    else
+        sample_share(differences_of<uint32_t>(s, chunk, lists, 0), s, share_of(s, chunk, c), t);
+}
+
+struct count_shared {
+    uint32_t counts[COUNT_WARPS][CUSZ_TOKENS];
+    uint32_t runs[CUSZ_RUNS];
+    zeros z[COUNT_WARPS];
+};
+
+/* By a warp: counts the tokens of a stretch of words, and the runs inside. */
+template <typename WORD>
+__device__ inline zeros count_stretch(const differences<WORD> &d, share of, uint32_t *counts,
+                                      uint32_t *runs)
+{
+    stretch<WORD> words(d, of.begin);
+    zeros z = {of.end - of.begin, 0, 0, 0};
+    zero_runs open;
+    bool seen = false;
+
+    for (uint32_t at = of.begin; at < of.end; at += 32) {
+        const uint32_t there = min(of.end - at, 32u);
+        bool listed;
+        const WORD word = folded(words.next(&listed));
+        const bool counts_ = bale_warp::lane() < there && word != 0;
+        const uint32_t nonzero = __ballot_sync(ALL, counts_);
+        const uint32_t run = open.before(nonzero);
+        const bool first = !seen && (nonzero & bale_warp::lower_lanes()) == 0;
+        if (counts_) {
+            uint32_t low;
+            atomicAdd(&counts[token_of(word, &low)], 1u);
+            if (!first)
+                add_run(runs, run);
+        }
+        z.inside += __popc(__ballot_sync(ALL, counts_ && !first && run > 0));
+        if (!seen && nonzero)
+            z.lead = open.open + (uint32_t)__ffs((int)nonzero) - 1;
+        seen = seen || nonzero;
+        if (bale_warp::lane() == 0)
+            counts[0] += there - __popc(nonzero);
+        open.go_on(nonzero, there);
+    }
+    z.trail = open.open;
+    z.lead = seen ? z.lead : z.count;
+    return z;
+}
+
+/* By a thread: puts the warps' zeros together, in the order of their words. */
+__device__ inline zeros joined_zeros(count_shared *s)
+{
+    zeros all = {0, 0, 0, 0};
+    bool seen = false;
+
+    for (uint32_t warp = 0; warp < COUNT_WARPS; warp++) {
+        const zeros z = s->z[warp];
+        all.count += z.count;
+        if (z.lead == z.count) {
+            all.trail += z.count;
+            continue;
+        }
+        const uint32_t run = all.trail + z.lead;
+        if (!seen) {
+            all.lead = run;
+        } else if (run > 0) {
+            add_run(s->runs, run);
+            all.inside++;
+        }
+        all.inside += z.inside;
+        all.trail = z.trail;
+        seen = true;
+    }
+    all.lead = seen ? all.lead : all.count;
+    return all;
+}
+
+template <typename WORD>
+__device__ inline void count_share(const differences<WORD> &d, share of, count_shared *s)
+{
+    const uint32_t warp = threadIdx.x / 32;
+    const uint32_t each = BALE_CUDA_CELL / (uint32_t)sizeof(WORD) / COUNT_WARPS;
+    const uint32_t begin = min(of.begin + warp * each, of.end);
+    const zeros z =
+        count_stretch(d, share{begin, min(begin + each, of.end)}, s->counts[warp], s->runs);
+
+    if (bale_warp::lane() == 0)
+        s->z[warp] = z;
+}
+
+/* Adds to the frame's totals how often tokens occur, and finds the cell's runs. */
+__global__ void __launch_bounds__(COUNT_THREADS)
+    count(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    __shared__ count_shared shared;
+    count_shared *const s = &shared;
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    const subject subject_ = subject_of(frames[chunk.frame], chunk.chunk_size);
+    totals *t = totals_of(lists, chunk.frame);
+
+    if (subject_.orders == 0)
+        return;
+    for (uint32_t i = threadIdx.x; i < COUNT_WARPS * CUSZ_TOKENS; i += COUNT_THREADS)
+        s->counts[i / CUSZ_TOKENS][i % CUSZ_TOKENS] = 0;
+    if (threadIdx.x < CUSZ_RUNS)
+        s->runs[threadIdx.x] = 0;
+    __syncthreads();
+    const uint32_t order = best_order(t->costs, subject_.orders);
+    if (subject_.size == 8)
+        count_share(differences_of<uint64_t>(subject_, chunk, lists, order),
+                    share_of(subject_, chunk, c), s);
+    else
+        count_share(differences_of<uint32_t>(subject_, chunk, lists, order),
+                    share_of(subject_, chunk, c), s);
+    __syncthreads();
+    for (uint32_t token = threadIdx.x; token < CUSZ_TOKENS; token += COUNT_THREADS) {
+        uint32_t sum = 0;
+        for (uint32_t warp = 0; warp < COUNT_WARPS; warp++)
+            sum += s->counts[warp][token];
+        if (sum > 0)
+            atomicAdd(&t->counts[token], sum);
+        if (token == 0)
+            cell_zeros_of(lists, c)->all = sum;
+    }
+    if (threadIdx.x == 0)
+        cell_zeros_of(lists, c)->z = joined_zeros(s);
+    __syncthreads();
+    if (threadIdx.x < CUSZ_RUNS)
+        cell_zeros_of(lists, c)->runs[threadIdx.x] = s->runs[threadIdx.x];
+}
+} // namespace bale_cusz
+
+#endif

@@ -1,0 +1,363 @@
+/* cusz on the device: making the extent part of what was counted (spec.md, Choices). A block for a
+ * frame, and mostly a thread for a token. */
+#ifndef BALE_KERNELS_CUSZ_LEARN_CUH
+#define BALE_KERNELS_CUSZ_LEARN_CUH
+
+#include "kernels/cusz/book.cuh"
+#include "kernels/cusz/count.cuh"
+
+namespace bale_cusz
+{
+constexpr unsigned LEARN_THREADS = TOKENS, LEARN_WARPS = LEARN_THREADS / 32;
+static_assert(LEARN_THREADS >= CUSZ_TOKENS, "a thread for each token");
+
+/* What encoding needs, behind the part in its cell. */
+struct plan {
+    uint32_t order, segment_log2;
+    uint32_t code[CUSZ_TOKENS]; /* of a token: code << 4 | length */
+};
+constexpr size_t PLAN_AT = 512;
+static_assert(PLAN_AT >= CUSZ_PART && PLAN_AT + sizeof(plan) <= BALE_CUDA_PART,
+              "in the cell of a part");
+
+__device__ inline plan *plan_of(const cuda_lists &lists, uint32_t frame)
+{
+    return (plan *)(lists.parts + (size_t)frame * BALE_CUDA_PART + PLAN_AT);
+}
+
+/* Leaves by count and then by token; nodes that were joined. */
+struct tree {
+    uint32_t count[TOKENS];
+    uint16_t token[TOKENS];
+    uint32_t joined[TOKENS];
+    uint16_t parent[2 * TOKENS]; /* of leaf i, and of node leaves + i */
+};
+
+struct learn_shared {
+    totals t;
+    uint32_t runs[CUSZ_RUNS];
+    uint32_t counts[TOKENS];
+    unsigned long long sums[LEARN_WARPS];
+    tree tree_;
+    book b;
+    bool fine;
+};
+
+/* By a block: the sum of all threads' values. */
+__device__ inline uint64_t sum_of_all(learn_shared *s, uint64_t value)
+{
+    uint64_t all = 0;
+
+    value = warp_sum(value);
+    if (bale_warp::lane() == 0)
+        s->sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
+        all += s->sums[warp];
+    __syncthreads();
+    return all;
+}
+
+/* By a block. */
+__device__ inline uint32_t most_of_all(learn_shared *s, uint32_t value)
+{
+    uint32_t most = 0;
+
+    value = __reduce_max_sync(ALL, value);
+    if (bale_warp::lane() == 0)
+        s->sums[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
+        most = max(most, (uint32_t)s->sums[warp]);
+    __syncthreads();
+    return most;
+}
+
+/* bale_log2_q16 of kernels/codec/entropy.h. */
+__device__ inline uint32_t log2_q16(uint32_t n)
+{
+    const uint32_t exponent = 31 - (uint32_t)__clz((int)n);
+    const uint32_t f = ((n << (31 - exponent)) >> 15) & 0xffff;
+    const uint32_t bow = (f * (65536 - f)) >> 16;
+
+    return (exponent << 16) + f + ((bow * 22544) >> 16);
+}
+
+/* By a block: about how many bits Huffman's codes take, in 1/65536. count: of the thread's token. */
+__device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
+{
+    const uint64_t total = sum_of_all(s, count);
+    const uint32_t most = most_of_all(s, count);
+    uint64_t sum = sum_of_all(s, count ? (uint64_t)count * log2_q16(count) : 0);
+
+    if (most <= total / 2)
+        return total * log2_q16((uint32_t)total) - sum;
+    const uint32_t rest = (uint32_t)total - most;
+    sum -= (uint64_t)most * log2_q16(most);
+    return (total << 16) + (rest ? (uint64_t)rest * log2_q16(rest) - sum : 0);
+}
+
+/* By a thread: the runs of a chunk whose first cell is c, if runs gain there or are asked for. */
+__device__ inline void add_chunk_runs(learn_shared *s, const subject &of, const cuda_chunk &chunk,
+                                      const cuda_lists &lists, uint32_t c, bool always)
+{
+    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1;
+    const uint32_t longest = (of.size << CUSZ_SEGMENT_MAX) / BALE_CUDA_CELL; /* in cells */
+    uint32_t all = 0, runs = 0, before = 0;
+
+    for (uint32_t k = 0; k < cells; k++) {
+        const zeros z = cell_zeros_of(lists, c + k)->z;
+        all += cell_zeros_of(lists, c + k)->all;
+        if (z.count == 0)
+            continue;
+        runs += z.inside + (z.lead > 0 && before == 0) + (z.lead < z.count && z.trail > 0);
+        before = z.trail;
+    }
+    if (!always && all - runs <= all / 2) {
+        atomicAdd(&s->runs[0], all);
+        return;
+    }
+    before = 0;
+    for (uint32_t k = 0; k < cells; k++) {
+        const cell_zeros *cell = cell_zeros_of(lists, c + k);
+        if (k % longest == 0) {
+            add_run(s->runs, before);
+            before = 0;
+        }
+        if (cell->z.lead == cell->z.count) {
+            before += cell->z.count;
+            continue;
+        }
+        add_run(s->runs, before + cell->z.lead);
+        before = cell->z.trail;
+        for (uint32_t i = 0; i < CUSZ_RUNS; i++)
+            atomicAdd(&s->runs[i], cell->runs[i]);
+    }
+    add_run(s->runs, before);
+}
+
+/* By a block: the runs of all chunks. */
+__device__ inline void add_runs(learn_shared *s, const subject &of, const cuda_chunk *chunks,
+                                const cuda_frame &frame, const cuda_lists &lists, bool always)
+{
+    const uint32_t whole = chunks[frame.first].whole, cells = (whole - 1) / BALE_CUDA_CELL + 1;
+    const uint32_t count = (frame.raw_length - 1) / whole + 1;
+
+    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS) {
+        const uint32_t c = frame.first + i * cells;
+        add_chunk_runs(s, of, chunks[c], lists, c, always);
+    }
+    __syncthreads();
+}
+
+/* By a thread: the lesser of the first leaf and the first joined node; of equal ones the leaf. */
+__device__ inline uint32_t take_node(tree *t, uint32_t *leaf, uint32_t leaves, uint32_t *node,
+                                     uint32_t nodes, uint32_t parent)
+{
+    if (*node == nodes || (*leaf < leaves && t->count[*leaf] <= t->joined[*node])) {
+        t->parent[*leaf] = (uint16_t)parent;
+        return t->count[(*leaf)++];
+    }
+    t->parent[leaves + *node] = (uint16_t)parent;
+    return t->joined[(*node)++];
+}
+
+/* By a thread: joins all nodes. */
+__device__ inline void join_nodes(tree *t, uint32_t leaves)
+{
+    uint32_t leaf = 0, node = 0;
+
+    for (uint32_t i = 0; i + 1 < leaves; i++) {
+        const uint32_t one = take_node(t, &leaf, leaves, &node, i, i);
+        t->joined[i] = one + take_node(t, &leaf, leaves, &node, i, i);
+    }
+}
+
+/* By a block: Huffman's code lengths for counts, which two or more tokens have. */
+__device__ inline void lengths_huffman(learn_shared *s)
+{
+    tree *t = &s->tree_;
+    const uint32_t token = threadIdx.x;
+    uint32_t own = s->counts[token];
+    const uint32_t leaves = (uint32_t)sum_of_all(s, own > 0);
+
+    for (bool long_ = true; long_;) {
+        uint32_t rank = 0, depth = 0;
+        for (uint32_t other = 0; own > 0 && other < CUSZ_TOKENS; other++) {
+            const uint32_t count = s->counts[other];
+            rank += count > 0 && (count < own || (count == own && other < token));
+        }
+        if (own > 0) {
+            t->count[rank] = own;
+            t->token[rank] = (uint16_t)token;
+        }
+        __syncthreads();
+        if (token == 0)
+            join_nodes(t, leaves);
+        __syncthreads();
+        if (token < leaves) {
+            depth = 1;
+            for (uint32_t at = t->parent[token]; at + 2 < leaves; at = t->parent[leaves + at])
+                depth++;
+            s->b.length[t->token[token]] = (uint8_t)min(depth, 255u);
+        }
+        long_ = __syncthreads_or(depth > CUSZ_LENGTH_MAX);
+        own = (own + 1) / 2;
+        if (long_)
+            s->counts[token] = own;
+        __syncthreads();
+    }
+}
+
+/* By a block: lengths that are nearly equal, for all counts above zero. */
+__device__ inline void lengths_equal(learn_shared *s)
+{
+    const uint32_t token = threadIdx.x;
+    const bool occurs = s->counts[token] > 0;
+    const uint32_t used = (uint32_t)sum_of_all(s, occurs);
+    uint32_t length = 1, rank = 0;
+
+    while (1u << length < used)
+        length++;
+    for (uint32_t other = 0; occurs && other < token; other++)
+        rank += s->counts[other] > 0;
+    if (occurs)
+        s->b.length[token] = (uint8_t)(rank < (1u << length) - used ? length - 1 : length);
+    __syncthreads();
+}
+
+/* By a block: makes code lengths for what was counted. Returns the thread's token's count. */
+__device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline)
+{
+    const uint32_t token = threadIdx.x;
+    const uint32_t single = token < CUSZ_TOKENS ? s->t.counts[token] : 0;
+    const uint32_t with_runs = token < CUSZ_RUNS ? s->runs[token] : single;
+
+    if (pipeline == BALE_PIPELINE_AUTO) {
+        const uint64_t runs = estimate(s, with_runs);
+        pipeline = runs < estimate(s, single) ? BALE_PIPELINE_RLE_HUFFMAN : BALE_PIPELINE_HUFFMAN;
+    }
+    const uint32_t count = pipeline == BALE_PIPELINE_HUFFMAN
+                               ? single + (token == 0 || token == CUSZ_RUNS)
+                               : with_runs + (token < CUSZ_RUNS);
+    s->counts[token] = count;
+    s->b.length[token] = 0;
+    __syncthreads();
+    if (pipeline == BALE_PIPELINE_RLE)
+        lengths_equal(s);
+    else
+        lengths_huffman(s);
+    return count;
+}
+
+/* By a block: the log2 of the most elements that take CUSZ_SEGMENT_BITS on average. */
+__device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, uint32_t elements)
+{
+    const uint32_t token = threadIdx.x;
+    const uint32_t low =
+        token < CUSZ_CLASSES ? 0 : (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    const uint64_t bits = sum_of_all(s, (uint64_t)count * (s->b.length[token] + low));
+    uint32_t log2 = CUSZ_SEGMENT_MAX;
+
+    while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * CUSZ_SEGMENT_BITS)
+        log2--;
+    return log2;
+}
+
+/* By a thread: writes half bytes, the lower one of each byte first. */
+struct halves {
+    uint8_t *bytes;
+    uint32_t count;
+
+    __device__ void add(uint32_t half)
+    {
+        if (count % 2 == 0)
+            bytes[count / 2] = (uint8_t)half;
+        else
+            bytes[count / 2] |= (uint8_t)(half << 4);
+        count++;
+    }
+};
+
+/* By a thread: returns the bytes that code lengths take. */
+__device__ inline uint32_t write_lengths(const uint8_t *lengths, uint8_t *out)
+{
+    halves to = {out, 0};
+    uint32_t end = CUSZ_TOKENS;
+
+    while (lengths[end - 1] == 0)
+        end--;
+    for (uint32_t i = 0; i < end; i++) {
+        uint32_t more = 0;
+        to.add(lengths[i]);
+        if (lengths[i] > 0)
+            continue;
+        for (; more < 15 && lengths[i + 1] == 0; i++)
+            more++;
+        to.add(more);
+    }
+    return (to.count + 1) / 2;
+}
+
+__device__ inline void put32(uint8_t *out, uint32_t value)
+{
+    for (uint32_t k = 0; k < 4; k++)
+        out[k] = (uint8_t)(value >> 8 * k);
+}
+
+/* By a thread: returns the part's length. */
+__device__ inline uint32_t write_part(const subject &of, uint32_t order, uint32_t segment_log2,
+                                      const uint8_t *lengths, uint8_t *out)
+{
+    uint32_t length = CUSZ_HEAD;
+    uint64_t step;
+
+    memcpy(&step, &of.r.step, sizeof step);
+    out[0] =
+        (uint8_t)((of.size == 8 ? CUSZ_F64 : 0) | (of.r.big_endian ? CUSZ_BIG_ENDIAN : 0) |
+                  order << CUSZ_ORDER_AT | (segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT);
+    out[1] = (uint8_t)of.lead;
+    put32(out + 2, (uint32_t)step);
+    put32(out + 6, (uint32_t)(step >> 32));
+    for (uint32_t i = 1; i < order; i++, length += 4)
+        put32(out + length, of.strides[i]);
+    return length + write_lengths(lengths, out + length);
+}
+
+/* Makes the frame's part, and the plan behind it. A frame that the codec is not for has none. */
+__global__ void __launch_bounds__(LEARN_THREADS)
+    learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    __shared__ learn_shared shared;
+    learn_shared *const s = &shared;
+    const uint32_t f = blockIdx.x, thread = threadIdx.x;
+    const cuda_frame &frame = frames[f];
+    const subject of = subject_of(frame, chunks[frame.first].chunk_size);
+    const uint32_t pipeline = frame.field.pipeline;
+
+    for (uint32_t i = thread; i < sizeof(totals) / 4; i += LEARN_THREADS)
+        ((uint32_t *)&s->t)[i] = ((const uint32_t *)totals_of(lists, f))[i];
+    if (thread < CUSZ_RUNS)
+        s->runs[thread] = 0;
+    __syncthreads();
+    if (of.orders == 0 || s->t.elements == 0 || s->t.listed > s->t.elements / CUSZ_UNFIT) {
+        if (thread == 0)
+            lists.made[f].length = 0;
+        return;
+    }
+    add_runs(s, of, chunks, frame, lists, pipeline != BALE_PIPELINE_AUTO);
+    const uint32_t count = choose_codes(s, pipeline), order = best_order(s->t.costs, of.orders);
+    const uint32_t segment_log2 = choose_segment(s, count, frame.raw_length / of.size);
+    make_codes(&s->b, &s->fine);
+    if (thread < CUSZ_TOKENS)
+        plan_of(lists, f)->code[thread] = (uint32_t)s->b.code[thread] << 4 | s->b.length[thread];
+    if (thread == 0) {
+        plan_of(lists, f)->order = order;
+        plan_of(lists, f)->segment_log2 = segment_log2;
+        lists.made[f].length = write_part(of, order, segment_log2, s->b.length,
+                                          lists.parts + (size_t)f * BALE_CUDA_PART);
+    }
+}
+} // namespace bale_cusz
+
+#endif

@@ -1,0 +1,37 @@
+/* The numbers of spec.md, for the CPU's code and the device's. */
+#ifndef BALE_KERNELS_CUSZ_SIZES_H
+#define BALE_KERNELS_CUSZ_SIZES_H
+
+enum {
+    CUSZ_CHUNK = 1 << 20, /* bytes of a chunk at most */
+    CUSZ_RUNS = 16,       /* tokens 0 to 15: so many zeros, a power of two */
+    CUSZ_LITERALS = 128,  /* folded differences below it have tokens of their own */
+    CUSZ_CLASSES = CUSZ_RUNS + CUSZ_LITERALS - 1, /* the first token of those above */
+    CUSZ_CLASS_LOG2 = 7,                          /* log2 of CUSZ_LITERALS */
+    CUSZ_TOKENS = CUSZ_CLASSES + 4 * (64 - CUSZ_CLASS_LOG2),
+    CUSZ_LENGTH_MAX = 15, /* bits of a code */
+    CUSZ_LOOK = 11,       /* bits of a code that are looked up at once */
+    CUSZ_SEGMENT_MIN = 8, /* log2 of the elements of a segment */
+    CUSZ_SEGMENT_MAX = 15,
+    CUSZ_SEGMENT_BITS = 4096, /* a segment takes at most so many on average */
+    CUSZ_ORDERS = 4,
+    CUSZ_HEAD = 10, /* bytes of a part before strides and codebook */
+    CUSZ_PART = CUSZ_HEAD + 2 * 4 + CUSZ_TOKENS,
+    CUSZ_LISTED = 8,          /* one of so many elements of a chunk may be listed at most */
+    CUSZ_UNFIT = 16,          /* and of a frame, none of whose chunks has the codec otherwise */
+    CUSZ_SAMPLE_EVERY = 1024, /* of so many elements */
+    CUSZ_SAMPLE_RUN = 64,     /* the first ones, if all are there, are in the sample */
+};
+
+/* In a part's first byte. */
+enum {
+    CUSZ_F64 = 1,
+    CUSZ_BIG_ENDIAN = 2,
+    CUSZ_ORDER_AT = 2,
+    CUSZ_SEGMENT_AT = 4,
+    CUSZ_SPARE = 128,
+};
+
+enum { CUSZ_HAS_LIST = 128 }; /* in a chunk's first byte */
+
+#endif

@@ -1,0 +1,168 @@
+/* The CUDA engine's cusz: arrays of all kinds, types, dims and pipelines, in chunks of one cell and
+ * of several, become the CPU's frames to the byte; streams and parts that were made to harm get the
+ * CPU's answer.
+ *
+ * usage: cusz_test PLUGIN [ROUNDS [SEED]]; skipped where there is no GPU. */
+#include <math.h>
+
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/codecs/cases.h"
+#include "tests/cuda/exact_harm.h"
+#include "tests/cuda/exact_items.h"
+#include "tests/cuda/rig.h"
+
+enum { WATCHDOG_MS = 300000, ROUNDS = 40, CHUNK = 65536 };
+
+#define PICK(list, values) (values)[exact_below(list, sizeof(values) / sizeof *(values))]
+
+enum kind {
+    WAVES,    /* smooth in three dimensions */
+    WALK,     /* small steps */
+    SPARSE,   /* few that are not zero */
+    WILD,     /* of all magnitudes */
+    PULSES,   /* long runs of zeros */
+    EXACT,    /* some are no multiples */
+    NAN_EDGE, /* one of so many is near the edge at which the codec is not for them */
+    FEW,      /* three values */
+    SLOW,     /* one-dimensional, hardly changing */
+    KINDS
+};
+
+/* Multiples of the step, mostly. */
+static double value_at(struct exact_items *list, enum kind kind, const struct bale_field *field,
+                       uint32_t i, double before)
+{
+    const uint64_t random = data_next(&list->state);
+    const uint64_t row = field->dims[0] ? field->dims[0] : 50;
+    const uint64_t rows = field->dims[1] ? field->dims[1] : 40;
+    const double x = (double)(i % row), y = (double)(i / row % rows), z = (double)(i / row / rows);
+
+    switch (kind) {
+    case WAVES:
+        return rint((sin(x * .1) + cos(y * .07) * sin(z * .3)) * 1000);
+    case WALK:
+        return random % 8 ? before : before + (double)(random >> 8 & 3) - 1;
+    case SPARSE:
+        return random % 300 ? 0 : (double)(random >> 20 & 4095);
+    case WILD:
+        return (double)((int64_t)random >> (random & 63));
+    case PULSES:
+        return i % 9973 == 9972;
+    case EXACT:
+        return rint(sin(x * .1) * 100) + (random % 60 ? 0 : 0.3);
+    case NAN_EDGE:
+        return random % 17 ? 0 : random >> 10 & 1 ? NAN : 1e30;
+    case FEW:
+        return (double)(random % 3);
+    default:
+        return rint(sin(i * 1e-5) * 3e5);
+    }
+}
+
+static void fill(struct exact_items *list, enum kind kind, const struct bale_field *field,
+                 uint32_t lead, uint8_t *out, uint32_t length)
+{
+    const uint32_t size = bale_field_element(field);
+    double step, q = 0;
+
+    memcpy(&step, &field->step, sizeof step);
+    for (uint32_t i = 0; i < lead && i < length; i++)
+        out[i] = (uint8_t)data_next(&list->state);
+    memset(out + (lead < length ? lead : length), 't', length > lead ? length - lead : 0);
+    for (uint32_t i = 0; lead + (i + 1) * size <= length; i++) {
+        uint8_t *to = out + lead + i * size;
+        q = value_at(list, kind, field, i, q);
+        const double x = q * step + 0.0;
+        const float narrow = (float)x;
+        if (size == 8)
+            memcpy(to, &x, size);
+        else
+            memcpy(to, &narrow, size);
+        for (uint32_t k = 0; field->big_endian && k < size / 2; k++) {
+            uint8_t byte = to[k];
+            to[k] = to[size - 1 - k];
+            to[size - 1 - k] = byte;
+        }
+    }
+}
+
+static struct bale_field any_field(struct exact_items *list)
+{
+    static const double steps[] = {0x1p-8, 1e-3, 1.7e-5, 3, 0x1p-1000, 0x1p900};
+    static const uint32_t rows[] = {1, 2, 5, 64, 100, 257, 300, 1500, 20000};
+    struct bale_field field = {.type = exact_below(list, 2) ? BALE_FIELD_F64 : BALE_FIELD_F32};
+    const double step = steps[exact_below(list, field.type == BALE_FIELD_F64 ? 6 : 4)];
+
+    memcpy(&field.step, &step, sizeof step);
+    field.pipeline = (uint8_t)exact_below(list, BALE_PIPELINES);
+    field.big_endian = exact_below(list, 5) == 0;
+    field.offset = exact_below(list, 3) ? 0 : exact_below(list, 20);
+    for (uint32_t i = exact_below(list, 4), k = 0; k < i; k++)
+        field.dims[k] = PICK(list, rows);
+    return field;
+}
+
+static uint32_t any_length(struct exact_items *list)
+{
+    static const uint32_t most[] = {80, 1100, 3000, CHUNK, EXACT_LENGTH_MAX};
+
+    if (exact_below(list, 4) == 0)
+        return (1 + exact_below(list, 2)) * CHUNK - 8 + exact_below(list, 1048);
+    return 1 + exact_below(list, PICK(list, most));
+}
+
+static void run_jobs(struct exact_items *list)
+{
+    exact_encode_all(list);
+    exact_drop_zero(list);
+    exact_decode_all(list);
+    exact_harm_all(list);
+    exact_decode_all(list);
+    list->count = 0;
+}
+
+static void add_array(struct exact_items *list)
+{
+    struct exact_job *job = &list->jobs[list->count];
+    const struct bale_field field = any_field(list);
+    const uint32_t size = bale_field_element(&field);
+
+    *job = (struct exact_job){
+        .setting = {.codec = BALE_CODEC_CUSZ, .field = field},
+        .kind = exact_below(list, KINDS),
+        .length = any_length(list),
+        .chunk_log2 = 16,
+        .data = exact_data(list, list->count),
+        .frame = exact_frame(list, list->count),
+    };
+    fill(list, job->kind, &field, (uint32_t)((field.offset - exact_frame_of(job).offset) % size),
+         job->data, job->length);
+    exact_encode_on_cpu(list, job);
+    if (++list->count == EXACT_ITEMS)
+        run_jobs(list);
+}
+
+int main(int argc, char **argv)
+{
+    static struct exact_items list;
+    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
+    const int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
+    struct rig rig;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc >= 2);
+    rig_load(&rig, argv[1]);
+    exact_items_open(&list, &rig, argc > 3 ? strtoull(argv[3], NULL, 0) : 19);
+    rig_open(&rig, &options);
+    exact_decode_streams(&list, codec_case_of(BALE_CODEC_CUSZ));
+    for (int i = 0; i < rounds * EXACT_ITEMS; i++)
+        add_array(&list);
+    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
+    CHECK(!rig_stats(&rig).lost);
+    printf("%s: %lu items encoded, %u left to the CPU, %lu decoded, of which %u refused\n",
+           rig_stats(&rig).device, list.encoded, list.unsuited, list.decoded, list.refused);
+    rig_close(&rig);
+    exact_items_close(&list);
+    return check_result();
+}
