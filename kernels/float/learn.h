@@ -5,27 +5,8 @@
 
 #include <stdlib.h>
 
+#include "kernels/float/tries.h"
 #include "kernels/float/work.h"
-
-enum {
-    FLOAT_LEAST = 1024,     /* bytes of an extent that has a layout */
-    FLOAT_TYPE_BYTES = 256, /* of a window in which they are tried */
-    FLOAT_TYPE_WINDOWS = 8,
-    FLOAT_WINDOWS = 32,  /* in which maps and orders are tried */
-    FLOAT_HISTORY = 8,   /* elements of a window's block before those that count */
-    FLOAT_EXPONENTS = 8, /* and decimals among them */
-    FLOAT_PROBED = 32,   /* elements that show how many digits there are */
-    FLOAT_DIGITS = 15,   /* behind the point, at most: what people write */
-    FLOAT_UNFIT = 2,     /* of these, that may have more */
-    FLOAT_ORDERS = 5,    /* along x and y, 0 included */
-    FLOAT_PLANES = 4,    /* along z */
-    FLOAT_ROW_MAX = 4096,
-    FLOAT_ROW_SPAN = 16384, /* elements in which rows and planes are looked for */
-    FLOAT_ROWS_LEAST = 8,   /* of a plane that is found, and elements of its rows */
-    FLOAT_ROWS_MOST = 256,
-    FLOAT_ROW_BITS = 5,
-    FLOAT_PROBES = 4, /* of FLOAT_BLOCK differences */
-};
 
 /* An extent whose layout is chosen. */
 struct float_extent {
@@ -36,11 +17,6 @@ struct float_extent {
     struct float_layout *layout; /* the type, from the beginning */
     uint32_t row, plane;         /* elements, where they are known; 0: not */
     bool flat;                   /* known to have no rows */
-};
-
-/* Orders that are tried. */
-struct float_range {
-    uint8_t least[FLOAT_AXES], most[FLOAT_AXES];
 };
 
 /* Bytes from the beginning on that windows lie in: without a short last chunk. */
