@@ -33,20 +33,20 @@ extern "C" {
  *         and on a device. The engines learn the cost of each class.
  * chunk   the greatest log2 of the size of chunks in frames. */
 #define BALE_DEVICE_CODEC_LIST(CODEC)                                                              \
-    CODEC(lz4, LZ4, 2, p == 0, 3, true, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                         \
-    CODEC(zstd, ZSTD, 3, true, 7, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
+    CODEC(lz4, LZ4, 2, p == 0, 4, true, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                         \
+    CODEC(zstd, ZSTD, 3, true, 8, true, 3, /* nvCOMP's matches libzstd's lowest levels */          \
           zstd_level_speed((int16_t)p), BALE_CHUNK_LOG2_MAX)                                       \
-    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 6, false, INT16_MAX,                        \
+    CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 7, false, INT16_MAX,                        \
           bale_gpulz_symbol_log2(p), BALE_CHUNK_LOG2_MAX)                                          \
-    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 5, false, INT16_MAX, p == 1, BALE_CHUNK_LOG2_MAX)  \
-    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 4, false, 1, p > 1, 16)                                  \
+    CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 6, false, INT16_MAX, p == 1, BALE_CHUNK_LOG2_MAX)  \
+    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 5, false, 1, p > 1, 16)                                  \
     CODEC(fsst, FSST, 18, p == 0, 1, false, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                     \
-    CODEC(cusz, CUSZ, 19, p == 0, 2, false, INT16_MAX, 0, 20)
+    CODEC(float, FLOAT, 21, p == 0, 2, false, INT16_MAX, 0, 18)                                    \
+    CODEC(cusz, CUSZ, 19, p == 0, 3, false, INT16_MAX, 0, 20)
 #define BALE_CODEC_LIST(BUILT_IN, CODEC)                                                           \
     BUILT_IN(store, STORE, 0, p == 0)                                                              \
     BUILT_IN(zero, ZERO, 1, p <= UINT8_MAX)                                                        \
-    BALE_DEVICE_CODEC_LIST(CODEC)                                                                  \
-    CODEC(float, FLOAT, 21, p == 0, 0, false, -1, 0, 18)
+    BALE_DEVICE_CODEC_LIST(CODEC)
 
 enum { BALE_SPEEDS = 4 };
 

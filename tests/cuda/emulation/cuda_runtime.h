@@ -179,6 +179,10 @@ inline int __clz(int v)
 {
     return v == 0 ? 32 : __builtin_clz((unsigned)v);
 }
+inline int __clzll(long long v)
+{
+    return v == 0 ? 64 : __builtin_clzll((unsigned long long)v);
+}
 inline int __ffs(int v)
 {
     return __builtin_ffs(v);
@@ -203,6 +207,14 @@ inline uint32_t __byte_perm(uint32_t x, uint32_t y, uint32_t selector)
     for (unsigned i = 0; i < 4; i++)
         result |= (uint32_t)(both >> 8 * (selector >> 4 * i & 7) & 255) << 8 * i;
     return result;
+}
+inline uint32_t __vsadu4(uint32_t x, uint32_t y)
+{
+    uint32_t sum = 0;
+
+    for (unsigned i = 0; i < 32; i += 8)
+        sum += (uint32_t)abs((int)(x >> i & 255) - (int)(y >> i & 255));
+    return sum;
 }
 inline uint32_t __umulhi(uint32_t a, uint32_t b)
 {

@@ -1,0 +1,238 @@
+/* float on the device: choosing an extent's layout (spec.md, What an encoder chooses), by a block.
+ * The CPU's learn.c and choose.inc say the same. */
+#ifndef BALE_KERNELS_FLOAT_LEARN_CUH
+#define BALE_KERNELS_FLOAT_LEARN_CUH
+
+#include "kernels/codec/lists.h"
+#include "kernels/codec/shared.cuh"
+#include "kernels/float/rows.cuh"
+#include "kernels/float/type.cuh"
+
+namespace bale_float
+{
+struct learn_shared {
+    union {
+        type_shared type;
+        row_shared rows;
+    };
+    window_shared windows;
+    warp_values room;
+};
+
+/* Exponents that are tried; the last may be decimals. */
+struct exponents {
+    uint16_t at[FLOAT_EXPONENTS];
+    uint32_t count;
+};
+
+/* By a warp: E of decimals with the least number of digits that nearly all of the probed elements
+ * have behind the point; 0: there is none. */
+template <typename T>
+__device__ inline uint32_t find_decimals(const window_shared *s, float_layout l)
+{
+    static_assert(FLOAT_PROBED == 32, "an element for each lane");
+
+    l.shift = 0;
+    for (uint32_t digits = 0; digits <= FLOAT_DIGITS; digits++) {
+        T unused = 0;
+        l.exponent = (uint16_t)(FLOAT_DECIMAL | digits);
+        if (!map_has(l, l.exponent))
+            break;
+        const bool is = decimal_of(map_of<T>(l), (T)s->probed[bale_warp::lane()], &unused);
+        if (32 - __popc(__ballot_sync(bale_warp::ALL, is)) <= FLOAT_UNFIT)
+            return l.exponent;
+    }
+    return 0;
+}
+
+/* By a block: the greatest exponent of the windows that is not all ones, and the probed elements. */
+template <typename T>
+__device__ inline void look_at_windows(window_shared *s, const extent &e, const float_layout &l)
+{
+    const unsigned mantissa = element<T>::MANTISSA - l.shift;
+    const uint32_t ones = (1u << (element<T>::BITS - 1 - element<T>::MANTISSA)) - 1;
+
+    if (threadIdx.x == 0)
+        s->exponent = 0;
+    __syncthreads();
+    for (uint32_t v = threadIdx.x / 32; v < FLOAT_WINDOWS; v += WARPS) {
+        const window_place at = window_at(e, l, v);
+        for (uint32_t i = bale_warp::lane(); i < FLOAT_BLOCK; i += 32) {
+            const T p =
+                load_element<T>(at.chunk + (size_t)(at.first + i) * sizeof(T), l.big_endian);
+            const uint32_t its = (uint32_t)(magnitude(p, l.shift) >> mantissa);
+            if (i == 5 * v % FLOAT_BLOCK)
+                s->probed[v] = p;
+            if (its < ones)
+                atomicMax(&s->exponent, its);
+        }
+    }
+    __syncthreads();
+}
+
+/* By a block: none, then those below the greatest of the windows, then decimals. */
+template <typename T>
+__device__ inline exponents list_exponents(window_shared *s, const extent &e, const float_layout &l)
+{
+    exponents list = {};
+
+    list.count = 1;
+    if (!l.is_float)
+        return list;
+    look_at_windows<T>(s, e, l);
+    for (uint32_t below = 0; below <= 6; below += below < 4 ? 1 : 2)
+        if (s->exponent > below && map_has(l, s->exponent - below))
+            list.at[list.count++] = (uint16_t)(s->exponent - below);
+    const uint32_t decimals = sizeof(T) > 2 ? find_decimals<T>(s, l) : 0;
+    if (decimals > 0)
+        list.at[list.count++] = (uint16_t)decimals;
+    return list;
+}
+
+/* What is tried of an extent, one attempt after the other: first along x, with each exponent; then
+ * orders between rows and along them, those of planes, the first two again, and what was found as
+ * planes as rows; then each exponent with what was chosen. One place calls improve, which is long. */
+struct attempts {
+    exponents list;
+    uint32_t row, plane;
+    uint32_t first;      /* the exponent before rows were looked at */
+    float_layout chosen; /* after rows and planes */
+};
+
+constexpr uint32_t ORDER_STEPS = 5;
+
+/* With rows or planes: exponents, strides and orders of attempt k, up to ORDER_STEPS. False: it is
+ * left out. */
+__device__ inline bool try_orders(const attempts &a, const float_layout &l, uint32_t k, attempt *to)
+{
+    const uint32_t highest = a.list.at[a.list.count > 1];
+    const uint8_t x = l.orders[0], y = l.orders[1], z = l.orders[2];
+
+    *to = {l.exponent, a.row, a.plane, {{0, 1, 0}, {4, 4, 0}}};
+    if (k <= 1) {
+        to->exponent = k == 0 ? a.first : highest;
+        to->plane = 0;
+        return a.row > 0 && (k == 0 || highest != a.first);
+    }
+    if (k == 2)
+        to->range = float_range{{x, y, 1}, {x, y, 3}};
+    else if (k == 3)
+        to->range = float_range{{0, 0, z}, {4, 4, z}};
+    else
+        to->row = a.plane, to->plane = 0;
+    return a.row > 0 && a.plane > 0 && (k != 3 || z > 0);
+}
+
+/* Attempt number step; false: it is left out. */
+__device__ inline bool attempt_at(const attempts &a, const float_layout &l, uint32_t step,
+                                  attempt *to)
+{
+    const uint8_t x = l.orders[0];
+
+    if (step < a.list.count) {
+        const bool is_free = step < 2 || (a.list.at[step] & FLOAT_DECIMAL) != 0;
+        *to = {a.list.at[step], 0, 0, {{x, 0, 0}, {x, 0, 0}}};
+        if (is_free)
+            to->range = float_range{{0, 0, 0}, {4, 0, 0}};
+        return true;
+    }
+    step -= a.list.count;
+    if (step < ORDER_STEPS)
+        return try_orders(a, l, step, to);
+    const uint8_t *orders = a.chosen.orders;
+    *to = {a.list.at[step - ORDER_STEPS],
+           a.chosen.strides[1],
+           a.chosen.strides[2],
+           {{orders[0], orders[1], orders[2]}, {orders[0], orders[1], orders[2]}}};
+    return orders[1] > 0 || orders[2] > 0;
+}
+
+/* By a block: the whole layout but for the type. False, for all threads: there is none. */
+template <typename T>
+__device__ inline bool choose(learn_shared *s, const extent &e, uint32_t row, uint32_t plane,
+                              bool flat, float_layout *layout)
+{
+    const uint32_t all = FLOAT_WINDOWS * (FLOAT_BLOCK - FLOAT_HISTORY) * element<T>::BITS;
+    choice c = {*layout, UINT32_MAX};
+    attempts a = {{}, row, plane, 0, {}};
+
+    c.layout.shift = find_shift<T>(c.layout, e.raw, e.length, &s->room);
+    a.list = list_exponents<T>(&s->windows, e, c.layout);
+    for (uint32_t step = 0; step < 2 * a.list.count + ORDER_STEPS; step++) {
+        attempt its;
+        if (step == a.list.count) {
+            a.first = c.layout.exponent;
+            if (a.row == 0 && !flat)
+                find_rows<T>(&s->rows, e, c.layout, &a.row, &a.plane, &s->room);
+        }
+        if (step == a.list.count + ORDER_STEPS)
+            a.chosen = c.layout;
+        if (attempt_at(a, c.layout, step, &its))
+            improve<T>(&s->windows, e, &c, its, &s->room);
+    }
+    if ((c.layout.exponent & FLOAT_DECIMAL) != 0)
+        c.layout.shift = 0;
+    *layout = c.layout;
+    return c.least + FLOAT_WINDOWS * 2 * (FLOAT_BLOCK - FLOAT_HISTORY) / FLOAT_GROUP <
+           all - all / 64;
+}
+
+/* Type and place of the elements that a field names. False: it names none. */
+__device__ inline bool take_type(const cuda_frame &frame, float_layout *l)
+{
+    const uint8_t type = frame.field.type;
+
+    *l = float_layout{};
+    l->size_log2 = type == BALE_FIELD_I16                             ? 1
+                   : type == BALE_FIELD_F32 || type == BALE_FIELD_I32 ? 2
+                                                                      : 3;
+    l->is_float = type == BALE_FIELD_F32 || type == BALE_FIELD_F64;
+    l->big_endian = frame.field.big_endian;
+    l->lead = (uint8_t)((frame.field.offset - frame.offset) & ((1u << l->size_log2) - 1));
+    return type >= BALE_FIELD_F32 && type <= BALE_FIELD_I64;
+}
+
+/* By a block: the layout of a frame. False, for all threads: there is none. */
+__device__ inline bool learn_layout(learn_shared *s, const cuda_frame &frame, const uint8_t *raw,
+                                    float_layout *l)
+{
+    const uint64_t *dims = frame.field.dims;
+    const uint32_t last = frame.raw_length % BALE_CUDA_CELL;
+    const extent e = {raw, frame.raw_length,
+                      last >= FLOAT_LEAST ? frame.raw_length : frame.raw_length - last};
+    uint32_t row = 0, plane = 0;
+
+    if (frame.raw_length < FLOAT_LEAST)
+        return false;
+    if (!take_type(frame, l))
+        *l = find_type(&s->type, raw, frame.raw_length, &s->room);
+    if (dims[1] > 1 && dims[0] <= FLOAT_STRIDE_MAX)
+        row = (uint32_t)dims[0];
+    if (row > 0 && dims[2] > 1 && dims[1] <= FLOAT_STRIDE_MAX / dims[0])
+        plane = (uint32_t)(dims[0] * dims[1]);
+    return l->size_log2 == 1   ? choose<uint16_t>(s, e, row, plane, dims[0] > 0, l)
+           : l->size_log2 == 2 ? choose<uint32_t>(s, e, row, plane, dims[0] > 0, l)
+                               : choose<uint64_t>(s, e, row, plane, dims[0] > 0, l);
+}
+
+/* A block for each frame. One whose chunks have another size gets no part. */
+__global__ void __launch_bounds__(THREADS, 1)
+    learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    const cuda_frame frame = frames[blockIdx.x];
+    const cuda_chunk chunk = chunks[frame.first];
+    float_layout l;
+
+    const bool fine =
+        chunk.chunk_size == BALE_CUDA_CELL &&
+        (chunk.raw_length == frame.raw_length || chunk.raw_length == BALE_CUDA_CELL) &&
+        learn_layout((learn_shared *)bale_shared::memory, frame,
+                     lists.raw + (size_t)frame.first * BALE_CUDA_CELL, &l);
+    if (fine && threadIdx.x < FLOAT_PART)
+        lists.parts[(size_t)blockIdx.x * BALE_CUDA_PART + threadIdx.x] = part_byte(l, threadIdx.x);
+    if (threadIdx.x == 0)
+        lists.made[blockIdx.x].length = fine ? FLOAT_PART : 0;
+}
+} // namespace bale_float
+
+#endif

@@ -1,0 +1,209 @@
+/* float on the device: rows and planes, where nothing is known of them (spec.md, What an encoder
+ * chooses, 6). */
+#ifndef BALE_KERNELS_FLOAT_ROWS_CUH
+#define BALE_KERNELS_FLOAT_ROWS_CUH
+
+#include "kernels/float/integers.cuh"
+#include "kernels/float/windows.cuh"
+
+namespace bale_float
+{
+struct row_shared {
+    uint4 values[BALE_CUDA_CELL / sizeof(uint4)];
+    uint8_t bytes[FLOAT_ROW_SPAN + 8]; /* differences; words behind them are read */
+    uint32_t lengths;
+    marks m;
+};
+
+/* ---- Differences as bytes ---- */
+
+/* Integers whose differences along x are looked at: less those a stride before. */
+template <typename T> struct series {
+    const T *values;
+    uint32_t stride; /* 0: as they are */
+
+    __device__ T difference(uint32_t i) const
+    {
+        const T d = (T)(values[i + stride] - values[i + stride - 1]);
+
+        return stride == 0 ? d : (T)(d - (T)(values[i] - values[i - 1]));
+    }
+};
+
+/* By a block: differences of count integers as bytes, 128 for none. */
+template <typename T>
+__device__ inline void quantise(row_shared *s, const series<T> &of, uint32_t count)
+{
+    using whole = typename kin<T>::whole;
+    uint32_t lengths = 0;
+
+    if (threadIdx.x == 0) {
+        s->lengths = 0;
+        s->bytes[0] = 128;
+    }
+    __syncthreads();
+    for (uint32_t i = FLOAT_GROUP * (threadIdx.x + 1); i < count; i += FLOAT_GROUP * THREADS) {
+        const T d = of.difference(i);
+        lengths += bit_length((T)(d ^ sign_of(d)));
+    }
+    lengths = __reduce_add_sync(bale_warp::ALL, lengths);
+    if (bale_warp::lane() == 0)
+        atomicAdd(&s->lengths, lengths);
+    __syncthreads();
+    const uint32_t mean = s->lengths / ((count - 1) / FLOAT_GROUP);
+    const uint32_t down = mean > FLOAT_ROW_BITS ? mean - FLOAT_ROW_BITS : 0;
+    for (uint32_t i = threadIdx.x + 1; i < count; i += THREADS) {
+        const whole d = (whole)((whole)of.difference(i) >> down);
+        s->bytes[i] = (uint8_t)(128 + (d < -127 ? -127 : d > 127 ? 127 : (int)d));
+    }
+    __syncthreads();
+}
+
+/* ---- Strides ---- */
+
+/* Words of bytes from any address on, one after the other. */
+struct word_reader {
+    const uint32_t *next;
+    uint32_t shift, word;
+
+    __device__ word_reader(const uint8_t *bytes, uint32_t at)
+        : next((const uint32_t *)(bytes + at / 4 * 4)), shift(8 * (at % 4)), word(*next++)
+    {
+    }
+
+    __device__ uint32_t read()
+    {
+        const uint32_t low = word;
+
+        word = *next++;
+        return __funnelshift_r(low, word, shift);
+    }
+};
+
+/* By a thread: how different FLOAT_BLOCK bytes are from others. */
+__device__ inline uint32_t distance(const uint32_t words[FLOAT_BLOCK / 4], const uint8_t *bytes,
+                                    uint32_t at)
+{
+    word_reader from(bytes, at);
+    uint32_t sum = 0;
+
+#pragma unroll
+    for (unsigned k = 0; k < FLOAT_BLOCK / 4; k++)
+        sum += __vsadu4(words[k], from.read());
+    return sum;
+}
+
+__device__ inline void load_block(const uint8_t *bytes, uint32_t at,
+                                  uint32_t words[FLOAT_BLOCK / 4])
+{
+    word_reader from(bytes, at);
+
+#pragma unroll
+    for (unsigned k = 0; k < FLOAT_BLOCK / 4; k++)
+        words[k] = from.read();
+}
+
+/* By a block: the stride from 2 to most at which the bytes behind the first `most` are most alike. */
+__device__ inline uint32_t find_stride(const row_shared *s, uint32_t most, warp_values *room)
+{
+    constexpr uint32_t TURNS = FLOAT_ROW_MAX / THREADS;
+    uint32_t sums[TURNS] = {}, key = UINT32_MAX;
+
+    for (uint32_t probe = 0; probe < FLOAT_PROBES; probe++) {
+        const uint32_t at = most + (most - FLOAT_BLOCK) * probe / (FLOAT_PROBES - 1);
+        uint32_t words[FLOAT_BLOCK / 4];
+        load_block(s->bytes, at, words);
+#pragma unroll
+        for (uint32_t k = 0; k < TURNS; k++) {
+            const uint32_t stride = 2 + k * THREADS + threadIdx.x;
+            if (stride <= most)
+                sums[k] += distance(words, s->bytes, at - stride);
+        }
+    }
+#pragma unroll
+    for (uint32_t k = 0; k < TURNS; k++) {
+        const uint32_t stride = 2 + k * THREADS + threadIdx.x;
+        if (stride <= most)
+            key = min(key, sums[k] << 13 | stride);
+    }
+    return least_of_all(key, room) & 0x1fff;
+}
+
+/* By a thread: what is left of the bytes, in 1/256, if those `stride` before are subtracted. */
+__device__ inline uint32_t left_at(const row_shared *s, uint32_t count, uint32_t stride)
+{
+    const uint32_t range = count - FLOAT_BLOCK - stride;
+    uint32_t with = 0, without = 0;
+
+    for (uint32_t probe = 0; probe < FLOAT_PROBES; probe++) {
+        const uint32_t at = stride + range * probe / (FLOAT_PROBES - 1);
+        uint32_t words[FLOAT_BLOCK / 4];
+        load_block(s->bytes, at, words);
+        with += distance(words, s->bytes, at - stride);
+#pragma unroll
+        for (unsigned k = 0; k < FLOAT_BLOCK / 4; k++)
+            without += __vsadu4(words[k], 0x80808080u);
+    }
+    return without > 4 * FLOAT_PROBES * FLOAT_BLOCK ? 256 * with / without : 256;
+}
+
+/* By a thread: the key of a second stride, the least of which wins; `order` decides between equal
+ * ones. More is left at the stride `step` before. */
+__device__ inline uint32_t key_of(const row_shared *s, uint32_t count, uint32_t stride,
+                                  uint32_t step, uint32_t order)
+{
+    const uint32_t left = left_at(s, count, stride);
+
+    return left < 256 / 2 && left < left_at(s, count, stride - step) ? left << 13 | order
+                                                                     : UINT32_MAX;
+}
+
+/* By a block: of differences at the first stride and along x, another stride at which they are alike;
+ * 0: there is none. */
+__device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint32_t first,
+                                       warp_values *room)
+{
+    uint32_t key = UINT32_MAX;
+
+    for (uint32_t stride = FLOAT_ROWS_LEAST + threadIdx.x; stride <= first / 2; stride += THREADS)
+        if (first % stride == 0)
+            key = min(key, key_of(s, count, stride, stride / 8, FLOAT_ROW_MAX - stride));
+    key = least_of_all(key, room);
+    if (key != UINT32_MAX)
+        return FLOAT_ROW_MAX - (key & 0x1fff);
+    if (first < FLOAT_ROWS_LEAST)
+        return 0;
+    const uint32_t rows = FLOAT_ROWS_LEAST + threadIdx.x;
+    if (rows <= FLOAT_ROWS_MOST && rows * first + FLOAT_BLOCK <= count)
+        key = key_of(s, count, rows * first, first, rows);
+    key = least_of_all(key, room);
+    return key != UINT32_MAX ? (key & 0x1fff) * first : 0;
+}
+
+/* By a block: rows and planes of whole rows, by the chunk in the middle; *row stays 0 without. */
+template <typename T>
+__device__ inline void find_rows(row_shared *s, const extent &e, const float_layout &l,
+                                 uint32_t *row, uint32_t *plane, warp_values *room)
+{
+    static_assert(FLOAT_ROWS_MOST - FLOAT_ROWS_LEAST < THREADS, "a thread for each");
+    const uint32_t chunks = (e.used + BALE_CUDA_CELL - 1) / BALE_CUDA_CELL;
+    const uint32_t at = (chunks - 1) / 2 * BALE_CUDA_CELL;
+    const uint32_t whole = (min(e.length - at, BALE_CUDA_CELL) - l.lead) / (uint32_t)sizeof(T);
+    const uint32_t count = min(whole, (uint32_t)FLOAT_ROW_SPAN);
+    const uint32_t most = min(count / 2, (uint32_t)FLOAT_ROW_MAX);
+    T *values = (T *)s->values;
+
+    if (most < 2 * FLOAT_BLOCK)
+        return;
+    map_all(map_of<T>(l), pattern_source{e.raw + at + l.lead, l.big_endian}, count, values, &s->m,
+            room);
+    quantise(s, series<T>{values, 0}, count);
+    const uint32_t first = find_stride(s, most, room);
+    quantise(s, series<T>{values, first}, count - first);
+    const uint32_t second = find_second(s, count - first, first, room);
+    *row = second > 0 && second < first ? second : first;
+    *plane = second > first ? second : second > 0 ? first : 0;
+}
+} // namespace bale_float
+
+#endif

@@ -1,0 +1,190 @@
+/* The CUDA engine's codec float against the CPU's: arrays of each type, with and without what is
+ * known of them, and chunks with extent parts that no encoder would choose.
+ *
+ * usage: float_test PLUGIN [ROUNDS]; skipped where there is no GPU. */
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/cuda/exact_harm.h"
+#include "tests/cuda/exact_items.h"
+#include "tests/cuda/float_items.h"
+#include "tests/cuda/rig.h"
+
+enum { WATCHDOG_MS = 300000, CHUNK = 65536, PART = 13, ROUNDS = 40 };
+
+static uint32_t pick(struct exact_items *list, const uint32_t *from, uint32_t count)
+{
+    return from[exact_below(list, count)];
+}
+
+#define PICK(list, from) pick(list, from, sizeof(from) / sizeof((from)[0]))
+
+static struct float_array any_array(struct exact_items *list)
+{
+    static const uint32_t rows[] = {1,   2,   3,   5,   8,   13,  40,   64,   100, 255,
+                                    256, 257, 300, 511, 513, 777, 1000, 4096, 5000};
+    static const uint32_t heights[] = {1, 3, 8, 11, 20, 64};
+
+    return (struct float_array){
+        .type = (enum bale_field_type)(BALE_FIELD_F32 + exact_below(list, 5)),
+        .kind = (enum float_kind)exact_below(list, FLOAT_KINDS),
+        .big_endian = exact_below(list, 3) == 0,
+        .row = PICK(list, rows),
+        .rows = PICK(list, heights),
+        .digits = exact_below(list, 7),
+        .noise = 1 + exact_below(list, 14),
+        .state = data_next(&list->state),
+    };
+}
+
+static uint32_t any_length(struct exact_items *list)
+{
+    static const uint32_t most[] = {80, 1100, 3000, CHUNK, 2 * CHUNK + 3000};
+
+    if (exact_below(list, 4) == 0)
+        return (1 + exact_below(list, 2)) * CHUNK - 8 + exact_below(list, 1048);
+    return 1 + exact_below(list, PICK(list, most));
+}
+
+/* What a user says about the array, or nothing. Chunks stay as small as a device has them. */
+static struct bale_field any_field(struct exact_items *list, const struct float_array *a,
+                                   uint32_t lead)
+{
+    struct bale_field field = {0};
+
+    if (exact_below(list, 2) == 0)
+        return field;
+    field.type = (uint8_t)a->type;
+    field.big_endian = a->big_endian;
+    field.offset = lead;
+    if (exact_below(list, 3) > 0) {
+        field.dims[0] = a->row;
+        if (exact_below(list, 3) > 0)
+            field.dims[1] = a->rows;
+        if (field.dims[1] > 0 && exact_below(list, 2) == 0)
+            field.dims[2] = 1 + exact_below(list, 9);
+    }
+    return field;
+}
+
+static void run_jobs(struct exact_items *list)
+{
+    exact_encode_all(list);
+    exact_drop_zero(list);
+    exact_decode_all(list);
+    exact_harm_all(list);
+    exact_decode_all(list);
+    list->count = 0;
+}
+
+static void add_array(struct exact_items *list)
+{
+    struct float_array array = any_array(list);
+    struct exact_job *job = &list->jobs[list->count];
+    const uint32_t size = bale_field_element(&(struct bale_field){.type = (uint8_t)array.type});
+    const uint32_t lead = exact_below(list, 2) ? exact_below(list, size) : 0;
+
+    *job = (struct exact_job){
+        .setting = {.codec = BALE_CODEC_FLOAT, .field = any_field(list, &array, lead)},
+        .kind = (unsigned)array.kind,
+        .length = any_length(list),
+        .chunk_log2 = 16,
+        .data = exact_data(list, list->count),
+        .frame = exact_frame(list, list->count),
+    };
+    if (bale_codec_chunk_log2(&job->setting, 16) > 16) /* the CPU does them */
+        job->setting.field = (struct bale_field){0};
+    float_fill(&array, lead, job->data, job->length);
+    exact_encode_on_cpu(list, job);
+    if (++list->count == EXACT_ITEMS)
+        run_jobs(list);
+}
+
+/* ---- Parts that were not chosen ---- */
+
+/* Mostly one that keeps the rules. */
+static void any_part(struct exact_items *list, uint8_t part[PART])
+{
+    static const uint32_t strides[] = {1,   2,   3,   7,   64,  255,   256,     257,
+                                       400, 512, 513, 700, 999, 20000, 1 << 25, 1 << 26};
+    const uint32_t log2 = 1 + exact_below(list, 3), is_float = exact_below(list, 4) > 0;
+    const uint32_t mantissa = log2 == 1 ? 10 : log2 == 2 ? 23 : 52;
+    const uint32_t y = exact_below(list, 2) * exact_below(list, 5), z = exact_below(list, 4);
+    const uint32_t exponents = 1u << ((8u << log2) - 1 - mantissa);
+    uint32_t shift = exact_below(list, 3) == 0 ? exact_below(list, mantissa - 2) : 0, exponent = 0;
+
+    if (is_float && exact_below(list, 3) > 0)
+        exponent = 1 + exact_below(list, exponents - 1);
+    if (is_float && log2 > 1 && exact_below(list, 4) == 0)
+        exponent = 0x8000 | exact_below(list, 11), shift = 0;
+    part[0] = (uint8_t)(log2 | is_float << 2 | exact_below(list, 2) << 3 |
+                        exact_below(list, 1u << log2) << 4);
+    part[1] = (uint8_t)shift;
+    bale_put16(part + 2, (uint16_t)exponent);
+    bale_put32(part + 4, y > 0 ? PICK(list, strides) : 0);
+    bale_put32(part + 8, z > 0 ? PICK(list, strides) : 0);
+    part[12] = (uint8_t)(exact_below(list, 5) | y << 3 | z << 6);
+    if (exact_below(list, 12) == 0)
+        part[exact_below(list, PART)] ^= (uint8_t)(1u << exact_below(list, 8));
+}
+
+static void decode_streams(struct exact_items *list)
+{
+    exact_decode_all(list);
+    list->count = 0;
+}
+
+/* A chunk that the CPU encodes with the part, or else some bytes, for the decoder. */
+static void add_part(struct exact_items *list)
+{
+    static uint8_t stored[CHUNK], raw[CHUNK];
+    const struct bale_codec *codec = bale_codec_find(BALE_CODEC_FLOAT);
+    struct float_array array = any_array(list);
+    uint8_t part[PART];
+    uint32_t length = 40 + exact_below(list, exact_below(list, 2) ? 3000 : CHUNK - 40);
+    int64_t packed;
+
+    any_part(list, part);
+    float_fill(&array, 0, raw, length);
+    packed = codec->encode(bale_scratch_work(list->scratch, codec->id), 0,
+                           (struct bale_extent_part){part, PART}, raw, length, stored, length - 1);
+    if (packed <= 0) {
+        packed = 1 + exact_below(list, length - 1);
+        for (int64_t i = 0; i < packed; i++)
+            stored[i] = (uint8_t)(exact_below(list, 4) ? 0 : data_next(&list->state));
+    }
+    exact_add_stream(list, BALE_CODEC_FLOAT,
+                     &(struct codec_stream){.part = part,
+                                            .part_length = PART,
+                                            .stored = stored,
+                                            .length = (uint32_t)packed,
+                                            .raw = raw,
+                                            .raw_length = length});
+    if (list->count == EXACT_ITEMS)
+        decode_streams(list);
+}
+
+int main(int argc, char **argv)
+{
+    static struct exact_items list;
+    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
+    const int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
+    struct rig rig;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc >= 2);
+    rig_load(&rig, argv[1]);
+    exact_items_open(&list, &rig, argc > 3 ? strtoull(argv[3], NULL, 0) : 5);
+    rig_open(&rig, &options);
+    for (int i = 0; i < rounds * EXACT_ITEMS; i++)
+        add_part(&list);
+    decode_streams(&list);
+    for (int i = 0; i < rounds * EXACT_ITEMS; i++)
+        add_array(&list);
+    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
+    CHECK(!rig_stats(&rig).lost);
+    printf("%s: %lu items encoded, %u left to the CPU, %lu decoded, of which %u refused\n",
+           rig_stats(&rig).device, list.encoded, list.unsuited, list.decoded, list.refused);
+    rig_close(&rig);
+    exact_items_close(&list);
+    return check_result();
+}
