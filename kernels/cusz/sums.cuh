@@ -8,7 +8,7 @@
 namespace bale_cusz
 {
 constexpr uint32_t THREADS_MAX = 1024;
-constexpr uint32_t FLIGHT = 32; /* bytes of the loads that a thread has in flight */
+constexpr uint32_t FLIGHT = 16; /* bytes of the loads that a thread has in flight */
 
 /* By a thread: adds to each of the words begin, begin + step, ... below end those before it, and
  * `sum` to all, if it stores; returns the sum behind them. */

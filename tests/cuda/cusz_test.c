@@ -36,7 +36,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
     const uint64_t random = data_next(&list->state);
     const uint64_t row = field->dims[0] ? field->dims[0] : 50;
     const uint64_t rows = field->dims[1] ? field->dims[1] : 40;
-    const double x = (double)(i % row), y = (double)(i / row % rows), z = (double)(i / row / rows);
+    const uint64_t line = i / row, plane = line / rows;
+    const double x = (double)(i % row), y = (double)(line % rows), z = (double)plane;
 
     switch (kind) {
     case WAVES:
