@@ -28,8 +28,8 @@ void bale_handler_handle(void *arg, void *request, size_t size);
 void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t size);
 /* bale_in_flight_resume: hands it to the lanes. arg: a struct bale_handler. */
 void bale_handler_resume(void *arg, struct bale_queued *queued);
-/* The same while the store stalls: on this thread only if the store is asked for nothing, otherwise
- * a copy goes to the lanes. */
+/* The same while the store stalls, or in a crowd: on this thread only if the store is asked for
+ * nothing, otherwise a copy goes to the lanes. */
 void bale_handler_relay(struct bale_handler *handler, void *request, size_t size);
 
 #endif

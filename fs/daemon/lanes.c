@@ -207,6 +207,17 @@ bool bale_lanes_submit(struct bale_lanes *lanes, struct bale_queued *queued)
     return lane;
 }
 
+bool bale_lanes_have_waiting(struct bale_lanes *lanes)
+{
+    bool full = false;
+
+    pthread_mutex_lock(&lanes->lock);
+    for (const struct lane *lane = lanes->first; lane && !full; lane = lane->next)
+        full = lane->first;
+    pthread_mutex_unlock(&lanes->lock);
+    return full;
+}
+
 bool bale_lanes_find(struct bale_lanes *lanes, uint64_t unique, uint32_t *pid)
 {
     bool found = false;

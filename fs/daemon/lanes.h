@@ -1,6 +1,6 @@
-/* Requests whose handlers may stall in a call on the store, in a lane for each user and kind: what
- * one user's requests wait for delays only that user's, and changes that stall delay no reads.
- * Threads are made on demand. */
+/* Requests whose handlers may stall in a call on the store, or that came in a crowd, in a lane for
+ * each user and kind: what one user's requests wait for delays only that user's, and changes that
+ * stall delay no reads. Threads are made on demand. */
 #ifndef BALE_FS_DAEMON_LANES_H
 #define BALE_FS_DAEMON_LANES_H
 
@@ -24,6 +24,8 @@ int bale_lanes_create(struct bale_memory *memory, const struct bale_lanes_ops *o
 /* Takes over queued. False: there is no memory or no thread for it, or the lanes stop; it is gone,
  * and nothing answers it. */
 bool bale_lanes_submit(struct bale_lanes *lanes, struct bale_queued *queued);
+/* Whether a request waits in a lane. */
+bool bale_lanes_have_waiting(struct bale_lanes *lanes);
 /* Whether the request waits in a lane; *pid: its caller. */
 bool bale_lanes_find(struct bale_lanes *lanes, uint64_t unique, uint32_t *pid);
 /* Takes a request that waits out of its lane; nothing answers it. False: it does not wait. */

@@ -12,10 +12,13 @@
 #include "format/err.h"
 #include "kernels/base/thread.h"
 
-#define LOOK_MS 10      /* while all session threads are busy */
-#define QUIET_LOOKS 100 /* then it sleeps until they are again */
-#define DYING_MS 100    /* between looks at callers that got a signal */
-#define UNSEEN_MS 1000  /* a caller that cannot be seen is given up after this */
+#define LOOK_MS 10        /* while all session threads are busy */
+#define QUIET_LOOKS 100   /* then it sleeps until they are again */
+#define DYING_MS 100      /* between looks at callers that got a signal */
+#define UNSEEN_MS 1000    /* a caller that cannot be seen is given up after this */
+#define CROWDED_LOOKS 5   /* in a row, at which requests waited in the kernel */
+#define CALM_LOOKS 100    /* in a row, at which none waited, nor in the lanes */
+#define OTHERS_LOOKS 6000 /* after the last request of another user, one is alone */
 
 /* A request that was interrupted. */
 struct interrupted {
@@ -33,6 +36,9 @@ struct bale_relief {
     atomic_uint reading; /* session threads in read() */
     atomic_bool awake;   /* the thread looks; false: it is to be woken when reading becomes 0 */
     atomic_bool stopping;
+    atomic_uint user;  /* of the last request */
+    atomic_bool mixed; /* requests of several users came since the last look */
+    atomic_bool crowded;
     pthread_t thread;
     bool started;
     pthread_mutex_t lock; /* guards the rest */
@@ -81,6 +87,15 @@ void bale_relief_read_end(struct bale_relief *relief)
 {
     if (atomic_fetch_sub(&relief->reading, 1) == 1 && !atomic_load(&relief->awake))
         awaken(relief);
+}
+
+bool bale_relief_is_crowded(struct bale_relief *relief, const struct fuse_in_header *in)
+{
+    if (in->pid != 0 && atomic_load_explicit(&relief->user, memory_order_relaxed) != in->uid) {
+        atomic_store_explicit(&relief->user, in->uid, memory_order_relaxed);
+        atomic_store_explicit(&relief->mixed, true, memory_order_relaxed);
+    }
+    return atomic_load_explicit(&relief->crowded, memory_order_relaxed);
 }
 
 /* ---- Callers that are being killed ---- */
@@ -168,6 +183,9 @@ static bool look_at_interrupted(struct bale_relief *relief)
 struct looks {
     uint64_t progress; /* of the requests, at the last look */
     unsigned quiet;    /* looks at which a session thread was reading */
+    unsigned backlog;  /* looks in a row at which a request waited in the kernel */
+    unsigned calm;     /* looks in a row at which none waited, nor in the lanes */
+    unsigned alone;    /* looks since several users were served */
     int64_t dying;     /* the last look at callers */
     bool interrupted;  /* there are some */
 };
@@ -187,12 +205,30 @@ static void stand_in(struct bale_relief *relief, struct looks *looks)
     }
 }
 
+/* The kernel hands requests out in the order in which they came, so behind one user's thousand
+ * requests all others wait. If requests of several users wait for long, they go through the lanes,
+ * where users take turns, until nothing has waited for a second. */
+static void look_for_crowd(struct bale_relief *relief, struct looks *looks)
+{
+    struct pollfd request = {.fd = relief->fd, .events = POLLIN};
+    bool waits = poll(&request, 1, 0) > 0;
+
+    looks->backlog = waits ? looks->backlog + 1 : 0;
+    looks->calm = waits || bale_lanes_have_waiting(relief->lanes) ? 0 : looks->calm + 1;
+    looks->alone = atomic_exchange(&relief->mixed, false) ? 0 : looks->alone + 1;
+    if (looks->backlog >= CROWDED_LOOKS && looks->alone < OTHERS_LOOKS)
+        atomic_store(&relief->crowded, true);
+    else if (looks->calm >= CALM_LOOKS)
+        atomic_store(&relief->crowded, false);
+}
+
 static void look(struct bale_relief *relief, struct looks *looks)
 {
     uint64_t progress = bale_in_flight_progress(relief->in_flight);
     bool stuck = atomic_load(&relief->reading) == 0 && progress == looks->progress;
 
     looks->progress = progress;
+    look_for_crowd(relief, looks);
     looks->quiet = atomic_load(&relief->reading) == 0 ? 0 : looks->quiet + 1;
     if (stuck)
         stand_in(relief, looks);
@@ -200,7 +236,7 @@ static void look(struct bale_relief *relief, struct looks *looks)
         looks->dying = now_ms();
         looks->interrupted = look_at_interrupted(relief);
     }
-    if (looks->quiet < QUIET_LOOKS || looks->interrupted)
+    if (looks->quiet < QUIET_LOOKS || looks->interrupted || atomic_load(&relief->crowded))
         return;
     atomic_store(&relief->awake, false);
     looks->quiet = 0;

@@ -1,9 +1,10 @@
 /* Keeps a mount answering while the handlers of requests stall in calls on the store: a thread that
- * never makes such a call itself. It reads requests when all session threads are stuck, and gives
- * up requests whose callers are being killed. */
+ * never makes such a call itself. It reads requests when all session threads are stuck, gives up
+ * requests whose callers are being killed, and has users take turns when one floods the mount. */
 #ifndef BALE_FS_DAEMON_RELIEF_H
 #define BALE_FS_DAEMON_RELIEF_H
 
+#include <linux/fuse.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,10 @@ void bale_relief_destroy(struct bale_relief *relief); /* NULL is fine */
 /* Around read() on a session thread. */
 void bale_relief_read_begin(struct bale_relief *relief);
 void bale_relief_read_end(struct bale_relief *relief);
+
+/* On a session thread, for each request that was read. True: requests of several users wait for the
+ * session threads, so this one is to go through the lanes if its handler takes time. */
+bool bale_relief_is_crowded(struct bale_relief *relief, const struct fuse_in_header *in);
 
 /* The kernel interrupts a request. If that waits for a thread, or its handler runs, and its caller
  * is being killed, the caller is answered at once; the kernel interrupts only once, so others are

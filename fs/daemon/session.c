@@ -62,6 +62,15 @@ static void free_buffer(const struct bale_session *session, void *buffer)
 
 typedef void session_dispatcher(struct bale_handler *handler, void *request, size_t size);
 
+/* On a session thread. */
+static void session_dispatch(struct bale_handler *handler, void *request, size_t size)
+{
+    bool crowded =
+        size >= sizeof(struct fuse_in_header) && bale_relief_is_crowded(handler->relief, request);
+
+    (crowded ? bale_handler_relay : bale_handler_dispatch)(handler, request, size);
+}
+
 /* Reads one request and dispatches it. False: the connection is gone, or the session is to stop. */
 static bool session_receive(struct bale_session *session, void *buffer,
                             session_dispatcher *dispatch)
@@ -69,7 +78,7 @@ static bool session_receive(struct bale_session *session, void *buffer,
     ssize_t got = read(session->handler.fd, buffer, session->buffer_size);
     int e = errno;
 
-    if (dispatch == bale_handler_dispatch)
+    if (dispatch == session_dispatch)
         bale_relief_read_end(session->handler.relief);
     errno = e;
     if (got >= 0) {
@@ -163,7 +172,7 @@ static void *session_thread(void *arg)
     bool more = buffer;
     while (more) {
         bale_relief_read_begin(session->handler.relief);
-        more = session_receive(session, buffer, bale_handler_dispatch);
+        more = session_receive(session, buffer, session_dispatch);
     }
     bale_pool_leave(pool);
     thread_end(session);
@@ -242,7 +251,7 @@ static int connect_kernel(struct bale_session *session, const struct bale_mount_
     if (err != BALE_OK)
         return err;
     bale_relief_read_begin(session->handler.relief);
-    bool agreed = session_receive(session, session->relief_buffer, bale_handler_dispatch) &&
+    bool agreed = session_receive(session, session->relief_buffer, session_dispatch) &&
                   session->negotiation.agreed;
     if (!agreed) {
         bale_reason_set(why, "%s: the kernel and libfuse could not agree: %s", session->mountpoint,
