@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Calls of every kind wait in a mount whose store stalls, and their programs are killed: all leave, what is cached is
-# served meanwhile, and the store is sound when it goes on. The store lies on a frozen ext4, on a device that is
-# suspended (where there is a device mapper), and on a FUSE file system whose daemon is stopped.
+# served meanwhile, and the store is sound when it goes on. The store lies on a frozen ext4, on a FUSE file system whose
+# daemon is stopped, and on an ext4 of a loop device that answers nothing, as its file lies on such a FUSE file system.
 # usage: stall_matrix.sh PASSTHROUGH, with BALEFS in the environment
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
@@ -10,14 +10,12 @@ passthrough=${1:?usage: stall_matrix.sh PASSTHROUGH}
 mount_begin stall_matrix
 command -v fsfreeze >/dev/null || skip "no fsfreeze"
 chmod 755 "$work"
-suspended='' stopped=''
+stopped=''
 
 matrix_end() {
     local result=$?
     set +e
     [ -z "$stopped" ] || kill -CONT "$stopped"
-    [ -z "$suspended" ] || dmsetup resume "$suspended"
-    [ -z "$suspended" ] || { umount -l "$work/suspended" && dmsetup remove --force --retry "$suspended"; }
     (exit "$result")
     mount_end
 }
@@ -51,7 +49,7 @@ await() {
 
 # row NAME BASE: with $stall and $go_on
 row() {
-    local name=$1 base=$2 mnt=$work/mnt.$1 runner freezer i
+    local name=$1 base=$2 mnt=$work/mnt.$1 runner freezer holder i
     mkdir -p "$mnt"
     "$BALEFS" init "$base/store" >/dev/null || fail "$name: init"
     mount_up "$base/store" "$mnt" -o memory=64M
@@ -62,7 +60,14 @@ row() {
     mount_down "$mnt"
     mount_up "$base/store" "$mnt" -o memory=64M
     exec 8<"$mnt/cached"
-    cat <&8 >/dev/null
+    # Mapped, so that nobody on this machine drops the kernel's copy.
+    python3 -c 'import mmap, signal, sys
+with open(sys.argv[1], "rb") as file:
+    held = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+print(len(bytes(held)), "held", flush=True)
+signal.pause()' "$mnt/cached" >"$work/calls.held" &
+    holder=$!
+    await held held
     stat "$mnt" "$mnt/cached" >/dev/null
     mkfifo "$work/kill.$name"
     python3 "$(dirname "$0")/stall_calls.py" run "$mnt" <"$work/kill.$name" >"$work/calls.$name" &
@@ -76,8 +81,8 @@ row() {
     sleep 0.5
     prompt "$name: stat of what is cached" stat "$mnt/cached"
     prompt "$name: a read of what is cached" cmp "$mnt/cached" "$work/plain"
-    # A stopped server tells no attributes and ACLs either, which the kernel asks for again.
-    if [ "$name" != stopped ]; then
+    # A server or a device that answers nothing tells no ACLs either, which the kernel asks for again.
+    if [ "$name" = frozen ]; then
         prompt "$name: a read of another user" setpriv --reuid 1234 --clear-groups cat "$mnt/cached"
         prompt "$name: balefs stat --watch" status "$mnt"
     fi
@@ -86,6 +91,8 @@ row() {
     wait "$runner" || fail "$name: the calls"
     prompt "$name: a read after the kills" cmp "$mnt/cached" "$work/plain"
     exec 8<&-
+    kill "$holder"
+    wait "$holder" || true
     # A freeze that cannot be reached can be killed, and then does not stay.
     "$BALEFS" freeze "$mnt" &
     freezer=$!
@@ -124,22 +131,16 @@ done
 stall_stopped() { kill -STOP "$server" && stopped=$server; }
 go_on_stopped() { kill -CONT "$server" && stopped=; }
 row stopped "$work/stopped"
-umount "$work/stopped"
 
-if dmsetup targets >/dev/null 2>&1; then
-    truncate -s 96M "$work/disk"
-    loop=$(losetup -f --show "$work/disk") && loops+=("$loop")
-    echo "0 196608 linear $loop 0" | dmsetup create "bale-stall-$$" || skip "no device mapper"
-    suspended=bale-stall-$$
-    mkfs.ext4 -q "/dev/mapper/$suspended"
-    mkdir "$work/suspended"
-    mount "/dev/mapper/$suspended" "$work/suspended"
-    stall_suspended() { dmsetup suspend --nolockfs "$suspended"; }
-    go_on_suspended() { dmsetup resume "$suspended"; }
-    row suspended "$work/suspended"
-    umount "$work/suspended"
-    dmsetup remove --retry "$suspended"
-    suspended=
-else
-    say "suspended: there is no device mapper here"
-fi
+truncate -s 96M "$work/below/disk"
+mkfs.ext4 -q -F "$work/below/disk"
+loop=$(losetup -f --show "$work/stopped/disk") || skip "no loop device"
+loops+=("$loop")
+mkdir "$work/suspended"
+mount "$loop" "$work/suspended"
+stall_suspended() { stall_stopped; }
+go_on_suspended() { go_on_stopped; }
+row suspended "$work/suspended"
+umount "$work/suspended"
+losetup -d "$loop"
+umount "$work/stopped"
