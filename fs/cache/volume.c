@@ -19,7 +19,8 @@
 
 _Static_assert((int)BALE_GPU_ERROR == (int)BALE_LOG_ERROR &&
                    (int)BALE_GPU_WARNING == (int)BALE_LOG_WARNING &&
-                   (int)BALE_GPU_INFO == (int)BALE_LOG_INFO,
+                   (int)BALE_GPU_INFO == (int)BALE_LOG_INFO &&
+                   (int)BALE_GPU_DEBUG == (int)BALE_LOG_DEBUG,
                "levels differ");
 
 /* Callbacks of the engine (dispatch.h). On threads of the engine's. */

@@ -3,10 +3,12 @@
 #include <string.h>
 
 #include "format/reason.h"
+#include "kernels/base/clock.h"
 #include "kernels/cuda/test_faults.cuh"
 
 extern "C" {
 #include "format/err.h"
+#include "kernels/engine/gpu.h"
 }
 
 namespace
@@ -279,10 +281,22 @@ int open_context(bale_cuda_device *d, struct bale_reason *why)
     return bale_cuda_error(error);
 }
 
+/* Adds the time since then to a phase, and returns the time. */
+uint64_t end_phase(bale_cuda_device *d, bale_gpu_phase phase, uint64_t since)
+{
+    uint64_t now = bale_clock_ns();
+
+    d->settings.phase_ns[phase] += now - since;
+    return now;
+}
+
 int open_device(bale_cuda_device *d, struct bale_reason *why)
 {
     uint64_t free_before = bale_driver_free(&d->info);
+    uint64_t since = bale_clock_ns();
     int err = open_context(d, why);
+
+    since = end_phase(d, BALE_GPU_CONTEXT, since);
 
     for (int c = CUDA_STORE; c < CUDA_CODECS; c++)
         d->available[c] = d->fits[c] && (!bale_cuda_codecs[c].nvcomp || d->settings.nvcomp);
@@ -292,7 +306,11 @@ int open_device(bale_cuda_device *d, struct bale_reason *why)
         err = measure_context(d, free_before, why);
     if (err == BALE_OK)
         err = choose_codecs(d, budget_beside(d, d->context_size));
-    return err < 0 ? err : open_all_slots(d, why);
+    since = end_phase(d, BALE_GPU_CODECS, since);
+    if (err == BALE_OK)
+        err = open_all_slots(d, why);
+    end_phase(d, BALE_GPU_SLOTS, since);
+    return err;
 }
 } // namespace
 

@@ -52,7 +52,8 @@ struct bale_cuda_settings {
     uint64_t memory;             /* bytes at most, including the context */
     const struct nvcomp *nvcomp; /* NULL: without nvCOMP's codecs */
     bool verify;
-    bool shared; /* the process uses the context as well */
+    bool shared;        /* the process uses the context as well */
+    uint64_t *phase_ns; /* BALE_GPU_PHASES of them: opening adds the time of its phases */
 };
 
 struct bale_gpu_copy;

@@ -4,6 +4,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -54,7 +55,8 @@ int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, struct ba
     return BALE_E_NOMEM;
 }
 
-static int open_one(struct cuda_engine *engine, unsigned i, struct bale_reason *why)
+static int open_one(struct cuda_engine *engine, unsigned i, uint64_t *phase_ns,
+                    struct bale_reason *why)
 {
     struct bale_cuda_settings settings = {
         .ordinal = engine->info[i].ordinal,
@@ -63,6 +65,7 @@ static int open_one(struct cuda_engine *engine, unsigned i, struct bale_reason *
         .nvcomp = engine->has_nvcomp ? &engine->nvcomp : NULL,
         .verify = engine->options.verify,
         .shared = engine->options.shared,
+        .phase_ns = phase_ns,
     };
     int err = bale_cuda_check_free(engine, i, why);
 
@@ -164,17 +167,35 @@ static void log_opened(const struct cuda_engine *engine)
             log_missing(engine, (enum cuda_codec)c);
 }
 
-int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_reason *why)
+/* What was pinned before counts as pinned when the devices are open. With both mutexes. */
+static void end_timeline(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                         uint64_t pins_ns)
 {
+    uint64_t now = bale_clock_ns();
+
+    opening->open_ns = now - opening->begin_ns;
+    if (engine->pinned.count > 0) {
+        opening->phase_ns[BALE_GPU_PINS] = now - pins_ns;
+        opening->pinned_ns = opening->open_ns;
+    }
+    engine->stats.opening = *opening;
+}
+
+int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                           struct bale_reason *why)
+{
+    uint64_t pins_ns;
     int err = BALE_OK;
 
     pthread_mutex_lock(&engine->pinning);
     for (unsigned i = 0; err == BALE_OK && i < engine->device_count; i++)
-        err = open_one(engine, i, why);
+        err = open_one(engine, i, opening->phase_ns, why);
+    pins_ns = bale_clock_ns();
     if (err == BALE_OK)
         err = pin_all(engine, why);
     if (err == BALE_OK) {
         pthread_mutex_lock(&engine->mutex);
+        end_timeline(engine, opening, pins_ns);
         note_opened(engine);
         log_opened(engine);
         pthread_mutex_unlock(&engine->mutex);

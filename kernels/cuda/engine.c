@@ -173,15 +173,33 @@ struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *optio
     return engine;
 }
 
+/* Opens the devices for the first time. */
+static int open_devices(struct cuda_engine *engine, struct bale_reason *missing,
+                        struct bale_reason *why)
+{
+    struct bale_gpu_timeline opening = {.begin_ns = engine->options.begin_ns};
+    uint64_t now = bale_clock_ns();
+    int err;
+
+    if (opening.begin_ns > 0)
+        opening.phase_ns[BALE_GPU_PLUGIN] = now - opening.begin_ns;
+    else
+        opening.begin_ns = now;
+    err = bale_cuda_find_devices(engine, why);
+    if (err < 0)
+        return err;
+    opening.phase_ns[BALE_GPU_DRIVER] = bale_clock_ns() - now;
+    now = bale_clock_ns();
+    engine->has_nvcomp = bale_nvcomp_open(&engine->nvcomp, missing) == BALE_OK;
+    opening.phase_ns[BALE_GPU_NVCOMP] = bale_clock_ns() - now;
+    return bale_cuda_open_devices(engine, &opening, why);
+}
+
 static int open_and_start(struct cuda_engine *engine, struct bale_reason *why)
 {
     struct bale_reason missing = {0};
-    int err = bale_cuda_find_devices(engine, why);
+    int err = open_devices(engine, &missing, why);
 
-    if (err < 0)
-        return err;
-    engine->has_nvcomp = bale_nvcomp_open(&engine->nvcomp, &missing) == BALE_OK;
-    err = bale_cuda_open_devices(engine, why);
     if (err < 0)
         return err;
     if (!engine->has_nvcomp)

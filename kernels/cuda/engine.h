@@ -201,8 +201,10 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
  * with why. No more is taken than is free, so that other programs on the device lose nothing. */
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
                          struct bale_reason *why);
-/* Opens all devices: BALE_OK, or a negative bale_err with why. */
-int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_reason *why);
+/* Opens all devices: BALE_OK, or a negative bale_err with why. opening has begin_ns and the phases
+ * so far; complete it is the one of the engine's stats. */
+int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                           struct bale_reason *why);
 /* Closes all devices and ends the quarantine. NULL devices are fine. Without the mutex. */
 void bale_cuda_close_devices(struct cuda_engine *engine);
 

@@ -61,6 +61,17 @@ static void yield_to_batches(struct cuda_engine *engine, uint64_t ns)
         nanosleep(&time, NULL);
 }
 
+/* With pinning. */
+static void note_pinned(struct cuda_engine *engine)
+{
+    struct bale_gpu_timeline *opening = &engine->stats.opening;
+
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->is_pinned && opening->pinned_ns == 0)
+        opening->pinned_ns = bale_clock_ns() - opening->begin_ns;
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);
@@ -88,6 +99,8 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
         if (err < 0 && engine->is_pinned)
             bale_cuda_unpin(engine->info[0].ordinal, memory);
     }
+    if (err == BALE_OK)
+        note_pinned(engine);
     pthread_mutex_unlock(&engine->pinning);
     bale_driver_set_context(before);
     yield_to_batches(engine, bale_clock_ns() - begun);

@@ -11,13 +11,14 @@
 /* With the mutex, which it releases meanwhile. */
 static void reopen_devices(struct cuda_engine *engine)
 {
+    struct bale_gpu_timeline opening = {.begin_ns = bale_clock_ns()};
     struct bale_reason why = {0};
     int err;
 
     engine->open_wanted = false;
     engine->state = CUDA_OPENING;
     pthread_mutex_unlock(&engine->mutex);
-    err = bale_cuda_open_devices(engine, &why);
+    err = bale_cuda_open_devices(engine, &opening, &why);
     pthread_mutex_lock(&engine->mutex);
     /* Items that came meanwhile may be too large for the new slots. */
     while (bale_cuda_answer_unwanted(engine))

@@ -86,6 +86,8 @@ static void take_jobs(struct cuda_worker *w, unsigned q)
     }
     w->step = CUDA_PREPARING;
     engine->busy_workers++;
+    if (engine->stats.opening.taken_ns == 0)
+        engine->stats.opening.taken_ns = bale_clock_ns() - engine->stats.opening.begin_ns;
 }
 
 /* From here on the supervisor may give up the batch. This thread accesses the items again only if
@@ -166,6 +168,8 @@ static void count_batch(struct cuda_worker *w)
 
     s->batches++;
     s->batch_ns += bale_clock_ns() - w->since_ns;
+    if (s->opening.done_ns == 0)
+        s->opening.done_ns = bale_clock_ns() - s->opening.begin_ns;
     for (uint32_t i = 0; i < w->job_count; i++) {
         const struct bale_item *item = w->jobs[i].item;
         bool encode = item->kind == BALE_ITEM_ENCODE;

@@ -3,6 +3,7 @@
 
 #include "format/err.h"
 #include "kernels/engine/dispatch_internal.h"
+#include "kernels/engine/timeline.h"
 
 /* Larger batches gain little, and several are in flight at once. */
 #define BATCH_BYTES ((uint64_t)128 << 20)
@@ -120,6 +121,22 @@ static void count_failures(struct bale_dispatch *d, const struct bale_batch *bat
     }
 }
 
+/* Logs how the GPU was opened, once for each opening, when its first batch is done. */
+static void log_opening(struct bale_dispatch *d, const struct bale_gpu_timeline *opening)
+{
+    char text[BALE_TIMELINE_TEXT], line[BALE_TIMELINE_TEXT + 8];
+
+    pthread_mutex_lock(&d->queue->mutex);
+    bool first = opening->done_ns > 0 && d->opening_logged != opening->begin_ns;
+    if (first)
+        d->opening_logged = opening->begin_ns;
+    pthread_mutex_unlock(&d->queue->mutex);
+    if (!first)
+        return;
+    snprintf(line, sizeof line, "GPU: %s", bale_timeline_text(opening, text));
+    d->options.gpu.log(BALE_GPU_DEBUG, line);
+}
+
 /* Takes the GPU engine out of use if it is lost or fails again and again, and returns why; else
  * NULL. */
 static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_batch *batch)
@@ -127,8 +144,8 @@ static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_
     struct bale_gpu_stats stats = {0};
     const char *why = NULL;
 
-    if (batch->failed > 0)
-        d->gpu->stats(d->device, &stats);
+    d->gpu->stats(d->device, &stats);
+    log_opening(d, &stats.opening);
     pthread_mutex_lock(&d->queue->mutex);
     count_failures(d, batch);
     if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->in_use, false))

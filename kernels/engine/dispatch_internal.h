@@ -72,6 +72,9 @@ struct bale_dispatch {
     atomic_bool opened; /* gpu and device are set */
     atomic_bool in_use; /* and they get work; cleared under the lock */
 
+    uint64_t
+        opening_logged; /* begin_ns of the opening of the GPU that was logged; under the lock */
+
     atomic_uint gpu_users; /* threads between acquire_gpu and release_gpu */
 
     /* Measurements, for each kind of work. costs.batch is under the lock. */

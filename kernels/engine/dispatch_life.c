@@ -166,6 +166,8 @@ static void *opener_thread(void *argument)
 {
     struct bale_dispatch *d = argument;
     struct bale_reason why = {0};
+
+    d->options.gpu.begin_ns = bale_clock_ns();
     int err = bale_plugin_load(d->options.plugin, &d->gpu, &why);
 
     if (err == BALE_OK)

@@ -38,13 +38,13 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 11u
+#define BALE_GPU_ABI 12u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
 
 /* Levels of messages; the numbers are those of fs/base/log.h. */
-enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO };
+enum bale_gpu_level { BALE_GPU_ERROR, BALE_GPU_WARNING, BALE_GPU_INFO, BALE_GPU_DEBUG };
 
 struct bale_gpu_options {
     int devices[BALE_GPU_DEVICES]; /* ordinals */
@@ -61,6 +61,9 @@ struct bale_gpu_options {
      * 30000. */
     unsigned release_ms;
     unsigned watchdog_ms; /* a batch that reads or writes for longer is given up; 0: 10000 */
+    /* When the caller began to load the plug-in, by the monotonic clock; 0: opening begins with
+     * open. */
+    uint64_t begin_ns;
     /* level: enum bale_gpu_level. The text reads "what: what happened: what to do". Any thread,
      * with locks of the engine's held: short, and calls nothing of the engine. */
     void (*log)(int level, const char *text);
@@ -70,6 +73,27 @@ struct bale_gpu_options {
      * nothing of the engine. May be NULL. */
     void (*quarantine)(void *arg, bool may);
     void *arg;
+};
+
+/* What opening the devices consists of, in this order. */
+enum bale_gpu_phase {
+    BALE_GPU_PLUGIN,  /* the plug-in is loaded */
+    BALE_GPU_DRIVER,  /* the driver starts, and says what devices there are */
+    BALE_GPU_NVCOMP,  /* nvCOMP is loaded */
+    BALE_GPU_CONTEXT, /* of each device, as all down to the slots */
+    BALE_GPU_CODECS,  /* a batch of every codec loads its kernels */
+    BALE_GPU_SLOTS,   /* device memory for batches */
+    BALE_GPU_PINS,    /* ranges that were pinned for an earlier context */
+    BALE_GPU_PHASES
+};
+
+/* The last opening of the devices, and what followed. Times are from its beginning; 0: not yet. */
+struct bale_gpu_timeline {
+    uint64_t begin_ns;                  /* by the monotonic clock */
+    uint64_t phase_ns[BALE_GPU_PHASES]; /* how long each took, for all devices; 0: there was none */
+    uint64_t open_ns;                   /* the devices were ready */
+    uint64_t pinned_ns;                 /* the first range was pinned */
+    uint64_t taken_ns, done_ns;         /* a worker took the first batch, and had done it */
 };
 
 /* Totals since the engine was opened. */
@@ -84,6 +108,7 @@ struct bale_gpu_stats {
     bool open;              /* there is a context: the next batch need not wait for one */
     bool lost;              /* a device failed for good: the engine does nothing any more */
     uint32_t codecs;        /* bit i: it encodes with settings of codec i, and decodes it */
+    struct bale_gpu_timeline opening;
     char
         device[BALE_GPU_NAME]; /* its name; of several devices, the first one's and how many more */
 };

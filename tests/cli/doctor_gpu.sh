@@ -40,6 +40,18 @@ doctor exclusive
 prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: Fake GPU: its compute mode is exclusive: -o engine=gpu "
 doctor find
 prints "^  GPU engine +$beside: engine=auto leaves everything to the CPU: no driver: BALE_FAKE_GPU says so$"
+
+# opened BALE_FAKE_GPU: what doctor --gpu says of it
+opened() { out=$(BALE_FAKE_GPU=$1 "$balefs" doctor --gpu | grep '^  GPU opening ' || true); }
+opened slow=20000
+prints '^  GPU opening +open after [2-9][0-9.]+|[0-9]{3,}[0-9.]* ms: plug-in [0-9.]+, context ([2-9][0-9]|[0-9]{3,})[0-9.]*; first range pinned after [0-9.]+ ms, first batch taken after [0-9.]+ ms, first batch done after [0-9.]+ ms$'
+opened open
+prints '^  GPU opening +it does not open: no device: BALE_FAKE_GPU says so$'
+opened batch
+prints '^  GPU opening +it does not open: engine failed$'
+doctor ""
+is "" "$(grep 'GPU opening' <<<"$out" || true)" "opening, not asked for"
+
 doctor find-hangs
 prints "^  GPU engine +the driver does not answer within 20 s: "
 doctor find-dies

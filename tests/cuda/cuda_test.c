@@ -5,6 +5,7 @@
  *   --few: as much as a checker of memory accesses can follow */
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/base/clock.h"
 #include "tests/check.h"
 #include "tests/codecs/data.h"
 #include "tests/cuda/codec_items.h"
@@ -114,6 +115,39 @@ static void test_release(struct codec_items *list)
     rig_close(list->rig);
 }
 
+/* The times of an opening come one after the other, and with each opening new ones. */
+static void test_timeline(struct codec_items *list)
+{
+    struct bale_gpu_options options = {.begin_ns = bale_clock_ns()};
+    struct bale_gpu_timeline first, second;
+
+    rig_open(list->rig, &options);
+    first = rig_stats(list->rig).opening;
+    CHECK_EQ_U(first.begin_ns, options.begin_ns);
+    CHECK(first.phase_ns[BALE_GPU_PLUGIN] > 0 && first.phase_ns[BALE_GPU_CONTEXT] > 0);
+    CHECK_EQ_U(first.phase_ns[BALE_GPU_PINS], 0);
+    CHECK(first.open_ns >= first.phase_ns[BALE_GPU_PLUGIN] + first.phase_ns[BALE_GPU_CONTEXT]);
+    CHECK(first.pinned_ns >= first.open_ns);
+    CHECK(first.taken_ns == 0 && first.done_ns == 0);
+    codec_prepare(list, 0, 300000, true);
+    codec_run(list, 1);
+    first = rig_stats(list->rig).opening;
+    CHECK(first.taken_ns > 0 && first.done_ns >= first.taken_ns);
+    rig_close(list->rig);
+
+    options.release_ms = 100;
+    rig_open(list->rig, &options);
+    first = rig_stats(list->rig).opening;
+    for (second = first; second.begin_ns == first.begin_ns; second = rig_stats(list->rig).opening) {
+        rig_wait(list->rig, false);
+        rig_run(list->rig, list->items, 1);
+    }
+    CHECK(second.begin_ns > first.begin_ns + first.open_ns);
+    CHECK_EQ_U(second.phase_ns[BALE_GPU_PLUGIN], 0);
+    CHECK(second.phase_ns[BALE_GPU_PINS] > 0 && second.pinned_ns > 0);
+    rig_close(list->rig);
+}
+
 static void test_engine(struct codec_items *list, const struct bale_gpu_options *options,
                         unsigned rounds)
 {
@@ -170,6 +204,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
         test_engine(&list, &options[i], argc > 2 ? ROUNDS_FEW : ROUNDS);
     test_release(&list);
+    test_timeline(&list);
     codec_items_close(&list);
     return check_result();
 }

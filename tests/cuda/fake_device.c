@@ -96,6 +96,7 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
     if (is_on("alloc"))
         usleep(SHRINK_US);
     (*device)->settings = *settings;
+    settings->phase_ns[BALE_GPU_CONTEXT]++;
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
         open_slot(&(*device)->slots[i], is_on("alloc") ? CELLS_FEW : CELLS);
     atomic_store(&dead, false);

@@ -67,9 +67,11 @@ all_codecs=$(codecs 'c["codec"]' 'c["codec"] != "auto" and c["gpu"]' | paste -sd
 # --- it opens: what it does, does wrong, or leaves, is no difference
 cp "$plugin" "$beside"
 for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 late=4 pin=1; do
-    up "$faults" -o engine=gpu,memory=256M,age=0.1
+    up "$faults" -o engine=gpu,memory=256M,age=0.1,log_level=debug
     [ "$(lines 'info: GPU: Fake GPU: open$')" = 1 ] || fail "'$faults': the log does not say that it is open"
     work_on "$faults"
+    [ "$(lines 'debug: GPU: open after [0-9.]+ ms: .*; first range pinned after .*, first batch done after ')" = 1 ] ||
+        fail "'$faults': the log does not have the timeline once"
     [ "$(gpu used)" = True ] || fail "'$faults': it is no longer used"
     [ "$(gpu device)" = "Fake GPU" ] || fail "'$faults': its name: $(gpu device)"
     [ "$(gpu batches)" -gt 0 ] || fail "'$faults': it had nothing to do"

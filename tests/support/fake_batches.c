@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "format/err.h"
+#include "kernels/base/clock.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/support/fake_words.h"
@@ -96,12 +97,27 @@ static int begin_batch(struct fake_batches *batches)
     unsigned nth = fake_word("batch");
 
     pthread_mutex_lock(&batches->lock);
-    stats->batches++;
+    if (stats->batches++ == 0)
+        stats->opening.taken_ns = bale_clock_ns() - stats->opening.begin_ns;
     stats->lost = fake_word("lost") && stats->batches > fake_word("lost");
     bool fails =
         stats->lost || stats->batches <= fake_word("first") || (nth && stats->batches % nth == 0);
     pthread_mutex_unlock(&batches->lock);
     return fails ? BALE_E_ENGINE : BALE_OK;
+}
+
+/* Sets a time of the timeline, once. */
+static void note_time(struct fake_batches *batches, uint64_t *time)
+{
+    pthread_mutex_lock(&batches->lock);
+    if (*time == 0)
+        *time = bale_clock_ns() - batches->stats.opening.begin_ns;
+    pthread_mutex_unlock(&batches->lock);
+}
+
+void fake_batches_note_pinned(struct fake_batches *batches)
+{
+    note_time(batches, &batches->stats.opening.pinned_ns);
 }
 
 static void run_batch(struct fake_batches *batches, struct bale_item *list)
@@ -120,6 +136,7 @@ static void run_batch(struct fake_batches *batches, struct bale_item *list)
         fails = BALE_E_QUARANTINED;
     }
     fake_pause_us(fake_word("delay"));
+    note_time(batches, &batches->stats.opening.done_ns);
     while (list) {
         struct bale_item *next = list->next;
         end_item(batches, list, fails);

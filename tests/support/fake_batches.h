@@ -37,6 +37,9 @@ void fake_batches_stop(struct fake_batches *batches);
 /* The list is a batch. */
 void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
 
+/* A range is pinned, which the timeline says of the first. */
+void fake_batches_note_pinned(struct fake_batches *batches);
+
 /* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with
  * CUDA. */
 bool fake_batches_leave(const struct bale_item *item);

@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/base/clock.h"
 #include "kernels/frame/registry.h"
 #include "tests/support/fake_batches.h"
 #include "tests/support/fake_memory.h"
@@ -80,6 +81,8 @@ static int say_environment(struct bale_reason *why)
 static int open_fake(const struct bale_gpu_options *options, struct bale_engine **engine,
                      struct bale_reason *why)
 {
+    uint64_t begin = bale_clock_ns();
+    struct bale_gpu_timeline opening = {.begin_ns = options->begin_ns ? options->begin_ns : begin};
     struct fake *fake;
 
     fake_pause_us(fake_word("slow"));
@@ -93,6 +96,10 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
         return BALE_E_ENGINE;
     }
     fake_memory_open(&fake->memory);
+    opening.phase_ns[BALE_GPU_PLUGIN] = begin - opening.begin_ns;
+    opening.phase_ns[BALE_GPU_CONTEXT] = bale_clock_ns() - begin;
+    opening.open_ns = bale_clock_ns() - opening.begin_ns;
+    fake->batches.stats.opening = opening;
     fake->engine.ops = &ops;
     *engine = &fake->engine;
     return BALE_OK;
@@ -137,7 +144,11 @@ static int pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct fake *fake = (struct fake *)engine;
 
-    return fake_memory_pin(&fake->memory, memory, size);
+    int err = fake_memory_pin(&fake->memory, memory, size);
+
+    if (err == BALE_OK)
+        fake_batches_note_pinned(&fake->batches);
+    return err;
 }
 
 static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)

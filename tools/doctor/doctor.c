@@ -8,7 +8,7 @@
 #include "tools/common/options.h"
 
 static const char help[] =
-    "usage: balefs doctor [--json] [STORE]\n"
+    "usage: balefs doctor [--gpu] [--json] [STORE]\n"
     "\n"
     "Prints what balefs finds on this machine for this user: versions, kernel, /dev/fuse,\n"
     "fusermount3, user namespaces, limits, log, GPU; and for STORE, a store or a directory\n"
@@ -17,19 +17,23 @@ static const char help[] =
     "Lines that begin with ! name what will not work, and say what to do. Creates and\n"
     "removes a directory in STORE if it may.\n"
     "\n"
+    "      --gpu   also opens the GPU as a mount does, compresses 2 MiB with it, and prints\n"
+    "              how long each step took\n"
     "      --json  {\"works\", \"checks\": [{\"name\", \"finding\": \"fine\", \"note\" or\n"
     "              \"bad\", \"found\", \"advice\"}]}\n"
     "  -h, --help\n"
     "\n"
     "Examples:\n"
     "  balefs doctor\n"
+    "  balefs doctor --gpu\n"
     "  balefs doctor --json /scratch | jq .works\n"
     "\n"
     "Exit status: 0 all works, 1 something will not work, 2 wrong usage.\n";
 
-enum { OPTION_JSON = 256 };
+enum { OPTION_JSON = 256, OPTION_GPU };
 
 static const struct option long_options[] = {
+    {"gpu", no_argument, NULL, OPTION_GPU},
     {"json", no_argument, NULL, OPTION_JSON},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -41,13 +45,13 @@ static int doctor_run(const struct bale_command *command, int argc, char **argv)
     bool printed = true;
     int option;
 
-    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) !=
-           BALE_OPTION_END) {
-        if (option != OPTION_JSON)
+    while ((option = bale_options_next(command, argc, argv, ":h", long_options)) != BALE_OPTION_END)
+        if (option == OPTION_GPU)
+            doctor.open_gpu = true;
+        else if (option != OPTION_JSON)
             return bale_options_status(command, option);
-        if (!doctor.json)
+        else if (!doctor.json)
             doctor.json = json_array();
-    }
     if (argc - optind > 1)
         return bale_usage_error(command, "one STORE at a time");
     bale_doctor_machine(&doctor);

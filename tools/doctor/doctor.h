@@ -13,8 +13,9 @@ enum bale_finding {
 };
 
 struct bale_doctor {
-    json_t *json; /* an array, or NULL: lines on stdout */
-    bool bad;     /* one finding was BALE_FINDING_BAD */
+    json_t *json;  /* an array, or NULL: lines on stdout */
+    bool bad;      /* one finding was BALE_FINDING_BAD */
+    bool open_gpu; /* bale_doctor_gpu opens the GPU as a mount would, and reports the times */
 };
 
 /* Reports one finding. advice: what the user can do, or NULL; a BALE_FINDING_BAD always has advice.

@@ -14,9 +14,12 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "kernels/base/clock.h"
 #include "kernels/engine/plugin_loader.h"
+#include "kernels/engine/timeline.h"
 #include "tools/common/size.h"
 #include "tools/doctor/doctor.h"
+#include "tools/doctor/gpu_opening.h"
 
 #define PATIENCE_S 20 /* a driver without persistence mode takes seconds for each device */
 
@@ -26,12 +29,14 @@ struct answer {
     struct bale_reason why;
     char file[PATH_MAX]; /* the plug-in; "": there is none that can be used */
     struct bale_gpu_found found;
+    struct bale_doctor_opening opening; /* only if it was asked for */
 };
 
 enum outcome { ANSWERED, SILENT, DIED };
 
-static void __attribute__((noreturn)) be_child(int fd, struct answer *answer)
+static void __attribute__((noreturn)) be_child(int fd, bool open_it, struct answer *answer)
 {
+    uint64_t begin_ns = bale_clock_ns();
     const struct bale_gpu *gpu;
     Dl_info info;
 
@@ -44,6 +49,8 @@ static void __attribute__((noreturn)) be_child(int fd, struct answer *answer)
         bool known = dladdr(gpu, &info) && info.dli_fname;
         snprintf(answer->file, sizeof answer->file, "%s",
                  known ? info.dli_fname : BALE_GPU_LIBRARY);
+        if (open_it)
+            bale_doctor_open_gpu(gpu, begin_ns, &answer->opening);
         answer->err = gpu->find(&answer->found, &answer->why);
     }
     _exit(write(fd, answer, sizeof *answer) != (ssize_t)sizeof *answer);
@@ -77,7 +84,7 @@ static enum outcome read_answer(int fd, struct answer *answer)
 }
 
 /* Does not wait for the child: if it hangs in the kernel, it would not even die of SIGKILL. */
-static enum outcome query_plugin(struct answer *answer)
+static enum outcome query_plugin(bool open_it, struct answer *answer)
 {
     int pipes[2];
 
@@ -85,7 +92,7 @@ static enum outcome query_plugin(struct answer *answer)
         return SILENT;
     pid_t child = fork();
     if (child == 0)
-        be_child(pipes[1], answer);
+        be_child(pipes[1], open_it, answer);
     close(pipes[1]);
     enum outcome outcome = child > 0 ? read_answer(pipes[0], answer) : SILENT;
     close(pipes[0]);
@@ -204,11 +211,25 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
                            "found: the GPU does zstd and lz4");
 }
 
+/* Reports how long a mount would wait for the GPU. */
+static void opening(struct bale_doctor *doctor, const struct answer *answer)
+{
+    const struct bale_doctor_opening *opening = &answer->opening;
+    char text[BALE_TIMELINE_TEXT];
+
+    if (opening->err == BALE_OK)
+        bale_doctor_report(doctor, "GPU opening", BALE_FINDING_FINE, NULL, "%s",
+                           bale_timeline_text(&opening->timeline, text));
+    else
+        bale_doctor_report(doctor, "GPU opening", BALE_FINDING_NOTE, NULL, "it does not open: %s",
+                           opening->why.text[0] ? opening->why.text : bale_err_text(opening->err));
+}
+
 void bale_doctor_gpu(struct bale_doctor *doctor)
 {
     struct answer answer = {0};
     bool has_driver = driver(doctor);
-    enum outcome outcome = query_plugin(&answer);
+    enum outcome outcome = query_plugin(doctor->open_gpu, &answer);
 
     if (outcome == SILENT)
         bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE,
@@ -222,4 +243,6 @@ void bale_doctor_gpu(struct bale_doctor *doctor)
         no_plugin(doctor, &answer, has_driver);
     else
         engine(doctor, &answer);
+    if (doctor->open_gpu && outcome == ANSWERED && answer.file[0])
+        opening(doctor, &answer);
 }

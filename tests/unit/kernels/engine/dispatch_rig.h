@@ -23,6 +23,8 @@ static atomic_int rig_complaints; /* errors and warnings */
 
 static inline void rig_hear(int level, const char *text)
 {
+    if (level == BALE_GPU_DEBUG)
+        return;
     snprintf(rig_said, sizeof rig_said, "%s", text);
     if (level <= BALE_GPU_WARNING)
         atomic_fetch_add(&rig_complaints, 1);
