@@ -66,6 +66,11 @@ void bale_volume_open_gpu(struct bale_volume *volume)
     bale_dispatch_open(volume->engine);
 }
 
+void bale_volume_release_gpu(struct bale_volume *volume)
+{
+    bale_dispatch_release_gpu(volume->engine);
+}
+
 /* ---- Creation and destruction ---- */
 
 static int create_parts(struct bale_volume *volume)

@@ -61,6 +61,9 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
  * Called at most once. */
 void bale_volume_open_gpu(struct bale_volume *volume);
 
+/* Gives the GPU back as soon as it has nothing to do, until the next batch. */
+void bale_volume_release_gpu(struct bale_volume *volume);
+
 struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);

@@ -9,7 +9,7 @@
 
 #define BALE_CONTROL_MAGIC                                                                         \
     0x42414c45u /* tells a balefs from others that know the same ioctl number */
-#define BALE_CONTROL_VERSION 8u
+#define BALE_CONTROL_VERSION 9u
 
 /* The work of an engine since the mount began. */
 struct bale_control_work {
@@ -25,8 +25,12 @@ struct bale_control_gpu {
     uint64_t device_memory, pinned; /* bytes */
     uint64_t codecs;                /* bit i: it does codec i */
     uint32_t used;                  /* 1: the engine is open and gets work */
-    uint32_t open;                  /* 1: it has the device now; it releases the device when idle */
-    char device[64];                /* name; empty: no device was opened */
+    /* 1: it has a context and memory for batches now; it gives back the memory when it is idle, and
+     * the context when it has been so for long. */
+    uint32_t open;
+    uint32_t kept; /* 1: it has the context alone */
+    uint32_t reserved;
+    char device[64]; /* name; empty: no device was opened */
 };
 
 struct bale_control_status {

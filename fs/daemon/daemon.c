@@ -38,8 +38,9 @@
 #include "kernels/engine/plugin_loader.h"
 
 #define MAPPED_LEAST (64 << 10) /* blocks of the heap that are a mapping of their own */
-#define GPU_RELEASE_MS 30000    /* without work the engine lets go of the device after this */
-#define GPU_WATCHDOG_MS 10000   /* a batch that takes longer means that the GPU hangs */
+#define GPU_SLOTS_MS 10000 /* without work the engine frees a GPU's memory for batches after this */
+#define GPU_IDLE_MS 900000 /* and its context after this, or after gpu-idle= */
+#define GPU_WATCHDOG_MS 10000 /* a batch that takes longer means that the GPU hangs */
 
 struct daemon {
     const struct bale_mount_options *options;
@@ -122,7 +123,9 @@ static int create_volume(struct daemon *d)
     options.engine.untrusted_store = d->trust.untrusted_store;
     options.engine.untrusted_input = d->trust.untrusted_input;
     options.engine.gpu.verify = !d->options->unverified;
-    options.engine.gpu.release_ms = GPU_RELEASE_MS;
+    if (options.engine.gpu.release_ms == 0)
+        options.engine.gpu.release_ms = GPU_IDLE_MS;
+    options.engine.gpu.slots_ms = GPU_SLOTS_MS;
     options.engine.gpu.watchdog_ms = GPU_WATCHDOG_MS;
     bale_store_volume_options(mount->store, &options);
     /* Only on a local ext4: a file server would not know of this process's capabilities. */
@@ -263,21 +266,34 @@ static void daemon_unmount(struct daemon *d, const char *cause)
     bale_session_unmount(d->session);
 }
 
+static void release_gpu(struct daemon *d)
+{
+    bale_log(BALE_LOG_INFO, "%s: received SIGUSR1: the GPU is given back once it is idle",
+             d->mountpoint);
+    bale_volume_release_gpu(d->mount.volume);
+}
+
 static void wait_for_end(struct daemon *d)
 {
-    if (d->options->lifeline) {
-        if (!bale_daemon_signals_wait_lifeline(&d->signals, d->options->lifeline))
-            return;
-        daemon_unmount(d, "the processes that it was mounted for have ended");
-    }
+    int lifeline = d->options->lifeline;
     struct bale_idle idle;
-    bale_idle_begin(&idle, &d->mount, d->session, d->mountpoint, d->options->idle);
     enum bale_daemon_event event;
-    while ((event = bale_daemon_signals_wait(&d->signals, bale_idle_pause_ms(&idle))) ==
-           BALE_DAEMON_PAUSE_OVER)
-        bale_idle_look(&idle);
-    if (event == BALE_DAEMON_SIGNAL)
-        daemon_unmount(d, "received a signal to end");
+
+    bale_idle_begin(&idle, &d->mount, d->session, d->mountpoint, d->options->idle);
+    while ((event = bale_daemon_signals_wait(&d->signals, lifeline, bale_idle_pause_ms(&idle))) !=
+           BALE_DAEMON_GONE) {
+        if (event == BALE_DAEMON_PAUSE_OVER) {
+            bale_idle_look(&idle);
+        } else if (event == BALE_DAEMON_RELEASE_GPU) {
+            release_gpu(d);
+        } else if (event == BALE_DAEMON_ALONE) {
+            lifeline = 0;
+            daemon_unmount(d, "the processes that it was mounted for have ended");
+        } else {
+            daemon_unmount(d, "received a signal to end");
+            return;
+        }
+    }
 }
 
 static void report_totals(struct daemon *d)

@@ -18,6 +18,7 @@ int bale_daemon_signals_open(struct bale_daemon_signals *signals)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     signal(SIGPIPE, SIG_IGN);
     signals->signals = signalfd(-1, &set, SFD_CLOEXEC);
@@ -33,30 +34,29 @@ void bale_daemon_signals_close(struct bale_daemon_signals *signals)
         close(signals->ended);
 }
 
-bool bale_daemon_signals_wait_lifeline(const struct bale_daemon_signals *signals, int lifeline)
-{
-    struct pollfd fds[] = {{.fd = signals->ended, .events = POLLIN},
-                           {.fd = lifeline},
-                           {.fd = signals->signals, .events = POLLIN}};
-
-    while (!(fds[0].revents & POLLIN) && !(fds[1].revents & POLLHUP)) {
-        struct signalfd_siginfo dropped;
-        if (poll(fds, 3, -1) > 0 && fds[2].revents & POLLIN)
-            (void)!read(signals->signals, &dropped, sizeof dropped);
-    }
-    return !(fds[0].revents & POLLIN);
-}
-
 enum bale_daemon_event bale_daemon_signals_wait(const struct bale_daemon_signals *signals,
-                                                int pause_ms)
+                                                int lifeline, int pause_ms)
 {
     struct pollfd fds[] = {{.fd = signals->signals, .events = POLLIN},
-                           {.fd = signals->ended, .events = POLLIN}};
-    int ready;
+                           {.fd = signals->ended, .events = POLLIN},
+                           {.fd = lifeline > 0 ? lifeline : -1}};
+    struct signalfd_siginfo info;
 
-    while ((ready = poll(fds, 2, pause_ms)) < 0 && errno == EINTR) {
+    for (;;) {
+        int ready = poll(fds, 3, pause_ms);
+        if (ready == 0)
+            return BALE_DAEMON_PAUSE_OVER;
+        if (ready < 0)
+            continue;
+        if (fds[0].revents & POLLIN && read(signals->signals, &info, sizeof info) > 0) {
+            if (info.ssi_signo == SIGUSR1)
+                return BALE_DAEMON_RELEASE_GPU;
+            if (lifeline <= 0)
+                return BALE_DAEMON_SIGNAL;
+        }
+        if (fds[1].revents & POLLIN)
+            return BALE_DAEMON_GONE;
+        if (fds[2].revents & POLLHUP)
+            return BALE_DAEMON_ALONE;
     }
-    if (ready == 0)
-        return BALE_DAEMON_PAUSE_OVER;
-    return fds[0].revents & POLLIN ? BALE_DAEMON_SIGNAL : BALE_DAEMON_GONE;
 }

@@ -33,6 +33,7 @@ static struct bale_control_gpu gpu_of(const struct bale_dispatch_stats *stats)
         .codecs = stats->device.codecs,
         .used = stats->used,
         .open = stats->device.open,
+        .kept = stats->device.kept,
     };
 
     snprintf(gpu.device, sizeof gpu.device, "%s", stats->device.device);

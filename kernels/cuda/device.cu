@@ -336,6 +336,23 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
     return BALE_OK;
 }
 
+void bale_cuda_device_free_slots(struct bale_cuda_device *device)
+{
+    if (cudaSetDevice(device->settings.ordinal) == cudaSuccess)
+        close_slots(device);
+}
+
+int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale_reason *why)
+{
+    cudaError_t error = cudaSetDevice(device->settings.ordinal);
+
+    if (error) {
+        bale_reason_set(why, "%s: %s", device->info.name, cudaGetErrorString(error));
+        return bale_cuda_error(error);
+    }
+    return open_all_slots(device, why);
+}
+
 /* nvCOMP has a CUDA runtime of its own, which keeps the primary context as well, and only a
  * reset ends that. A reset would take the process's own memory as well, so a shared context
  * stays. */

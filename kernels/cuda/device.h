@@ -63,6 +63,11 @@ struct bale_gpu_copy;
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, struct bale_reason *why);
 
+/* Frees the memory of the slots, whose batches have ended, and allocates it again. Between the two
+ * there are no slots. */
+void bale_cuda_device_free_slots(struct bale_cuda_device *device);
+int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale_reason *why);
+
 /* Frees everything, with the context unless it is shared. NULL is fine. No thread uses a slot of
  * it. */
 void bale_cuda_device_close(struct bale_cuda_device *device);

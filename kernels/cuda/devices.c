@@ -42,10 +42,30 @@ static uint64_t memory_for(const struct cuda_engine *engine, unsigned i)
     return all / 16 > small ? all / 16 : small;
 }
 
+/* What the engine would take of a device, besides what it has there. With pinning. */
+static uint64_t memory_to_take(const struct cuda_engine *engine, unsigned i)
+{
+    uint64_t all = memory_for(engine, i);
+    uint64_t held = engine->devices[i] ? bale_cuda_device_memory(engine->devices[i]) : 0;
+
+    return all > held ? all - held : 0;
+}
+
+bool bale_cuda_is_pressed(struct cuda_engine *engine)
+{
+    bool pressed = false;
+
+    pthread_mutex_lock(&engine->pinning);
+    for (unsigned i = 0; i < engine->device_count; i++)
+        pressed |= bale_driver_free(&engine->info[i]) < memory_to_take(engine, i);
+    pthread_mutex_unlock(&engine->pinning);
+    return pressed;
+}
+
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, struct bale_reason *why)
 {
     uint64_t free_now = bale_driver_free(&engine->info[i]);
-    uint64_t memory = memory_for(engine, i);
+    uint64_t memory = memory_to_take(engine, i);
 
     if (engine->options.insist || free_now >= memory)
         return BALE_OK;
@@ -53,6 +73,16 @@ int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, struct ba
                     engine->info[i].name, (unsigned long long)(free_now / MIB),
                     (unsigned long long)(memory / MIB));
     return BALE_E_NOMEM;
+}
+
+static int open_workers(struct cuda_engine *engine, unsigned i)
+{
+    int err = BALE_OK;
+
+    for (unsigned w = 0; err == BALE_OK && w < engine->worker_count; w++)
+        if (engine->workers[w].device == i)
+            err = open_worker(&engine->workers[w], engine->devices[i]);
+    return err;
 }
 
 static int open_one(struct cuda_engine *engine, unsigned i, uint64_t *phase_ns,
@@ -71,10 +101,7 @@ static int open_one(struct cuda_engine *engine, unsigned i, uint64_t *phase_ns,
 
     if (err == BALE_OK)
         err = bale_cuda_device_open(&settings, &engine->devices[i], why);
-    for (unsigned w = 0; err == BALE_OK && w < engine->worker_count; w++)
-        if (engine->workers[w].device == i)
-            err = open_worker(&engine->workers[w], engine->devices[i]);
-    return err;
+    return err == BALE_OK ? open_workers(engine, i) : err;
 }
 
 static void unpin(struct cuda_engine *engine, size_t count)
@@ -117,11 +144,18 @@ void bale_cuda_close_devices(struct cuda_engine *engine)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+/* With both mutexes. */
+static void count_memory(struct cuda_engine *engine)
+{
+    engine->stats.device_memory = 0;
+    for (unsigned i = 0; i < engine->device_count; i++)
+        engine->stats.device_memory += bale_cuda_device_memory(engine->devices[i]);
+}
+
 /* Sums up the devices: what all of them can do. With both mutexes. */
 static void note_opened(struct cuda_engine *engine)
 {
-    uint64_t memory = 0;
-
+    count_memory(engine);
     engine->cells = UINT32_MAX;
     engine->workspaces = UINT32_MAX;
     for (int c = 0; c < CUDA_CODECS; c++)
@@ -131,11 +165,9 @@ static void note_opened(struct cuda_engine *engine)
         engine->cells = cells < engine->cells ? cells : engine->cells;
         unsigned workspaces = bale_cuda_device_workspaces(engine->devices[i]);
         engine->workspaces = workspaces < engine->workspaces ? workspaces : engine->workspaces;
-        memory += bale_cuda_device_memory(engine->devices[i]);
         for (int c = 0; c < CUDA_CODECS; c++)
             engine->available[c] &= bale_cuda_device_has(engine->devices[i], (enum cuda_codec)c);
     }
-    engine->stats.device_memory = memory;
 }
 
 static void log_missing(const struct cuda_engine *engine, enum cuda_codec codec)
@@ -168,16 +200,11 @@ static void log_opened(const struct cuda_engine *engine)
 }
 
 /* What was pinned before counts as pinned when the devices are open. With both mutexes. */
-static void end_timeline(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
-                         uint64_t pins_ns)
+static void end_timeline(struct cuda_engine *engine, struct bale_gpu_timeline *opening)
 {
-    uint64_t now = bale_clock_ns();
-
-    opening->open_ns = now - opening->begin_ns;
-    if (engine->pinned.count > 0) {
-        opening->phase_ns[BALE_GPU_PINS] = now - pins_ns;
+    opening->open_ns = bale_clock_ns() - opening->begin_ns;
+    if (engine->pinned.count > 0)
         opening->pinned_ns = opening->open_ns;
-    }
     engine->stats.opening = *opening;
 }
 
@@ -195,9 +222,50 @@ int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline 
         err = pin_all(engine, why);
     if (err == BALE_OK) {
         pthread_mutex_lock(&engine->mutex);
-        end_timeline(engine, opening, pins_ns);
+        if (engine->pinned.count > 0)
+            opening->phase_ns[BALE_GPU_PINS] = bale_clock_ns() - pins_ns;
+        end_timeline(engine, opening);
         note_opened(engine);
         log_opened(engine);
+        pthread_mutex_unlock(&engine->mutex);
+    }
+    pthread_mutex_unlock(&engine->pinning);
+    if (err < 0)
+        bale_cuda_close_devices(engine);
+    return err;
+}
+
+void bale_cuda_free_slots(struct cuda_engine *engine)
+{
+    pthread_mutex_lock(&engine->pinning);
+    for (unsigned w = 0; w < engine->worker_count; w++)
+        free_batch_room(&engine->workers[w]);
+    for (unsigned i = 0; i < engine->device_count; i++)
+        bale_cuda_device_free_slots(engine->devices[i]);
+    pthread_mutex_lock(&engine->mutex);
+    count_memory(engine);
+    pthread_mutex_unlock(&engine->mutex);
+    pthread_mutex_unlock(&engine->pinning);
+}
+
+int bale_cuda_allocate_slots(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                             struct bale_reason *why)
+{
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&engine->pinning);
+    for (unsigned i = 0; err == BALE_OK && i < engine->device_count; i++) {
+        err = bale_cuda_check_free(engine, i, why);
+        if (err == BALE_OK)
+            err = bale_cuda_device_allocate_slots(engine->devices[i], why);
+        if (err == BALE_OK)
+            err = open_workers(engine, i);
+    }
+    if (err == BALE_OK) {
+        pthread_mutex_lock(&engine->mutex);
+        opening->phase_ns[BALE_GPU_SLOTS] = bale_clock_ns() - opening->begin_ns;
+        end_timeline(engine, opening);
+        note_opened(engine);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&engine->pinning);

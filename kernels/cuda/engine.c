@@ -44,7 +44,8 @@ static void cuda_submit(struct bale_engine *handle, struct bale_item *list)
         queue_item(engine, list);
         list = next;
     }
-    if (engine->state == CUDA_CLOSED || engine->state == CUDA_CLOSING || engine->state == CUDA_HUNG)
+    if (engine->state == CUDA_CLOSED || engine->state == CUDA_KEPT ||
+        engine->state == CUDA_CLOSING || engine->state == CUDA_HUNG)
         engine->open_wanted = true;
     if (engine->refused || engine->state != CUDA_OPEN)
         pthread_cond_signal(&engine->supervisor_wake);
@@ -159,6 +160,8 @@ struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *optio
     engine->base.ops = &cuda_ops;
     engine->options = *options;
     engine->options.release_ms = options->release_ms > 0 ? options->release_ms : RELEASE_MS;
+    if (options->slots_ms == 0 || options->slots_ms > engine->options.release_ms)
+        engine->options.slots_ms = engine->options.release_ms;
     engine->options.watchdog_ms = options->watchdog_ms > 0 ? options->watchdog_ms : WATCHDOG_MS;
     engine->device_count = devices;
     engine->worker_count = workers;

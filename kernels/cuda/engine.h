@@ -26,6 +26,7 @@ enum cuda_state {
     CUDA_CLOSED, /* nothing is allocated; the next item opens the devices */
     CUDA_OPENING,
     CUDA_OPEN,
+    CUDA_KEPT, /* contexts and pinned memory are there, slots are not; the next item brings them */
     CUDA_HUNG, /* a batch was given up: no new ones, and closed when the device has come back */
     CUDA_CLOSING,
     CUDA_LOST, /* a device failed: never open again */
@@ -98,7 +99,8 @@ struct cuda_engine {
     pthread_cond_t supervisor_wake; /* for the supervisor */
     enum cuda_state state;
     bool stop;
-    bool open_wanted;   /* items came and no device is open */
+    bool open_wanted;   /* items came, or will, and no device is open */
+    bool close_wanted;  /* the contexts go once there is nothing to do */
     uint64_t reopen_ns; /* opening failed, and is not tried again until then */
     uint64_t idle_ns;   /* when the last batch ended */
     struct cuda_queue queues[CUDA_QUEUES];
@@ -197,14 +199,22 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 
 /* devices.c */
 
-/* Whether the memory that the engine would take is free on the device: BALE_OK, or BALE_E_NOMEM
- * with why. No more is taken than is free, so that other programs on the device lose nothing. */
+/* Whether the memory that the engine would take is free on the device, besides what it has there:
+ * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the device lose nothing. */
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
                          struct bale_reason *why);
+/* Whether another program needs the memory that this one would take again. Calls the driver: without
+ * the mutex. */
+bool bale_cuda_is_pressed(struct cuda_engine *engine);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. opening has begin_ns and the phases
  * so far; complete it is the one of the engine's stats. */
 int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
                            struct bale_reason *why);
+/* Frees the slots of all devices, and allocates them again: BALE_OK, or a negative bale_err with
+ * why. Between the two only the contexts and the pinned memory are there. Without the mutex. */
+void bale_cuda_free_slots(struct cuda_engine *engine);
+int bale_cuda_allocate_slots(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                             struct bale_reason *why);
 /* Closes all devices and ends the quarantine. NULL devices are fine. Without the mutex. */
 void bale_cuda_close_devices(struct cuda_engine *engine);
 

@@ -12,7 +12,7 @@ static bool is_ready(const struct cuda_engine *engine)
 {
     if (engine->state == CUDA_CLOSED)
         return bale_clock_ns() >= engine->reopen_ns;
-    return engine->state == CUDA_OPEN;
+    return engine->state == CUDA_OPEN || engine->state == CUDA_KEPT;
 }
 
 /* Whether the devices reach the item's memory. With several devices none reads another's memory. */
@@ -131,6 +131,7 @@ static void plugin_stats(struct bale_engine *handle, struct bale_gpu_stats *stat
     *stats = engine->stats;
     stats->open =
         engine->state == CUDA_OPEN || engine->state == CUDA_HUNG || engine->state == CUDA_CLOSING;
+    stats->kept = engine->state == CUDA_KEPT;
     stats->codecs = codec_bits(engine);
     pthread_mutex_unlock(&engine->mutex);
     stats->pinned = bale_cuda_pinned_bytes(&engine->pinned);
@@ -139,6 +140,28 @@ static void plugin_stats(struct bale_engine *handle, struct bale_gpu_stats *stat
                  engine->device_count - 1);
     else
         snprintf(stats->device, sizeof stats->device, "%s", engine->info[0].name);
+}
+
+static void plugin_release(struct bale_engine *handle)
+{
+    struct cuda_engine *engine = bale_cuda_engine(handle);
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->close_wanted = engine->state != CUDA_CLOSED;
+    pthread_cond_signal(&engine->supervisor_wake);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
+static void plugin_wake(struct bale_engine *handle)
+{
+    struct cuda_engine *engine = bale_cuda_engine(handle);
+
+    pthread_mutex_lock(&engine->mutex);
+    if (engine->state != CUDA_OPEN && is_ready(engine)) {
+        engine->open_wanted = true;
+        pthread_cond_signal(&engine->supervisor_wake);
+    }
+    pthread_mutex_unlock(&engine->mutex);
 }
 
 static void describe_devices(struct bale_gpu_found *found)
@@ -192,6 +215,8 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .takes = plugin_takes,
     .pin = plugin_pin,
     .stats = plugin_stats,
+    .release = plugin_release,
+    .wake = plugin_wake,
     .memory_kind = bale_cuda_process_memory_kind,
     .wait = bale_cuda_process_wait,
     .copy = bale_cuda_process_copy,

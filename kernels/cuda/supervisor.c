@@ -8,17 +8,19 @@
 
 #define RETRY_NS (60 * BALE_SECOND_NS) /* after opening failed */
 
-/* With the mutex, which it releases meanwhile. */
+/* Opens what is closed. With the mutex, which it releases meanwhile. */
 static void reopen_devices(struct cuda_engine *engine)
 {
     struct bale_gpu_timeline opening = {.begin_ns = bale_clock_ns()};
+    bool kept = engine->state == CUDA_KEPT;
     struct bale_reason why = {0};
     int err;
 
-    engine->open_wanted = false;
+    engine->open_wanted = engine->close_wanted = false;
     engine->state = CUDA_OPENING;
     pthread_mutex_unlock(&engine->mutex);
-    err = bale_cuda_open_devices(engine, &opening, &why);
+    err = kept ? bale_cuda_allocate_slots(engine, &opening, &why)
+               : bale_cuda_open_devices(engine, &opening, &why);
     pthread_mutex_lock(&engine->mutex);
     /* Items that came meanwhile may be too large for the new slots. */
     while (bale_cuda_answer_unwanted(engine))
@@ -26,6 +28,7 @@ static void reopen_devices(struct cuda_engine *engine)
     engine->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
     engine->idle_ns = bale_clock_ns();
     if (err < 0) {
+        engine->stats.device_memory = 0;
         engine->reopen_ns = engine->idle_ns + RETRY_NS;
         bale_cuda_log(engine, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute",
                       why.text);
@@ -38,12 +41,23 @@ static void release_devices(struct cuda_engine *engine)
 {
     bool lost = engine->state == CUDA_LOST;
 
+    engine->close_wanted = false;
     engine->state = lost ? CUDA_LOST : CUDA_CLOSING;
     pthread_mutex_unlock(&engine->mutex);
     bale_cuda_close_devices(engine);
     pthread_mutex_lock(&engine->mutex);
     engine->stats.device_memory = 0;
     engine->state = lost ? CUDA_LOST : CUDA_CLOSED;
+}
+
+/* Frees the slots and keeps the contexts. With the mutex, which it releases meanwhile. */
+static void release_slots(struct cuda_engine *engine)
+{
+    engine->state = CUDA_CLOSING;
+    pthread_mutex_unlock(&engine->mutex);
+    bale_cuda_free_slots(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->state = CUDA_KEPT;
 }
 
 static bool is_overdue(const struct cuda_worker *w, enum cuda_step step)
@@ -82,44 +96,81 @@ static struct bale_item *take_overdue_batch(struct cuda_engine *engine, int *sta
     return NULL;
 }
 
-/* Whether to close the devices: unused for long, hung and back, or lost in quarantine. */
-static bool should_close(const struct cuda_engine *engine)
+/* Whether a device is set to serve one process alone, which may be another one. */
+static bool is_exclusive(const struct cuda_engine *engine)
 {
-    uint64_t idle = bale_clock_ns() - engine->idle_ns;
+    for (unsigned i = 0; i < engine->device_count; i++)
+        if (engine->info[i].exclusive)
+            return true;
+    return false;
+}
 
+static bool has_work(const struct cuda_engine *engine)
+{
     if (engine->busy_workers > 0)
-        return false;
-    if (engine->state == CUDA_HUNG || (engine->state == CUDA_LOST && engine->quarantine))
         return true;
     for (unsigned q = 0; q < CUDA_QUEUES; q++)
         if (engine->queues[q].chunks > 0)
-            return false;
-    return engine->state == CUDA_OPEN && idle >= engine->options.release_ms * BALE_MILLISECOND_NS;
+            return true;
+    return false;
 }
 
-/* Waits for supervisor_wake; while a device is open, only for a part of the shorter time limit. */
+/* Whether there was no work for so long. */
+static bool is_idle(const struct cuda_engine *engine, unsigned ms)
+{
+    return !has_work(engine) && bale_clock_ns() - engine->idle_ns >= ms * BALE_MILLISECOND_NS;
+}
+
+/* Whether to close the devices: hung and back, lost in quarantine, asked for, or unused for long. */
+static bool should_close(const struct cuda_engine *engine)
+{
+    bool shared = !is_exclusive(engine);
+
+    if (engine->state == CUDA_HUNG || (engine->state == CUDA_LOST && engine->quarantine))
+        return engine->busy_workers == 0;
+    if (engine->state != CUDA_OPEN && engine->state != CUDA_KEPT)
+        return false;
+    return is_idle(engine, engine->close_wanted ? 0
+                           : shared             ? engine->options.release_ms
+                                                : engine->options.slots_ms);
+}
+
+static bool should_free_slots(const struct cuda_engine *engine)
+{
+    return engine->state == CUDA_OPEN && is_idle(engine, engine->options.slots_ms);
+}
+
+/* Waits for supervisor_wake: while a device is open, only for a part of the shortest time limit;
+ * while a context is kept, so long that memory which others need is noticed within seconds. */
 static void supervisor_sleep(struct cuda_engine *engine)
 {
-    uint64_t least = engine->options.release_ms < engine->options.watchdog_ms
-                         ? engine->options.release_ms
+    uint64_t least = engine->options.slots_ms < engine->options.watchdog_ms
+                         ? engine->options.slots_ms
                          : engine->options.watchdog_ms;
+    bool awake = engine->state == CUDA_OPEN || engine->state == CUDA_HUNG ||
+                 engine->state == CUDA_KEPT || engine->busy_workers > 0;
 
-    if (engine->state != CUDA_OPEN && engine->state != CUDA_HUNG && engine->busy_workers == 0) {
+    if (awake)
+        (void)bale_cond_wait_until(&engine->supervisor_wake, &engine->mutex,
+                                   bale_clock_ns() + (least / 4 + 1) * BALE_MILLISECOND_NS);
+    else
         pthread_cond_wait(&engine->supervisor_wake, &engine->mutex);
-        return;
-    }
-    (void)bale_cond_wait_until(&engine->supervisor_wake, &engine->mutex,
-                               bale_clock_ns() + (least / 4 + 1) * BALE_MILLISECOND_NS);
 }
 
-static bool is_drained(const struct cuda_engine *engine)
+/* While a context is kept: asks for it to go if others need the memory. With the mutex, which it
+ * releases meanwhile. */
+static void watch_pressure(struct cuda_engine *engine)
 {
-    if (!engine->stop || engine->busy_workers > 0)
-        return false;
-    for (unsigned q = 0; q < CUDA_QUEUES; q++)
-        if (engine->queues[q].chunks > 0)
-            return false;
-    return true;
+    if (engine->state != CUDA_KEPT || engine->close_wanted)
+        return;
+    pthread_mutex_unlock(&engine->mutex);
+    bool pressed = bale_cuda_is_pressed(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->close_wanted |= pressed;
+    if (pressed)
+        bale_cuda_log(engine, BALE_GPU_INFO,
+                      "GPU: %s: little of its memory is free: the context is given back",
+                      engine->info[0].name);
 }
 
 void *bale_cuda_supervisor_thread(void *argument)
@@ -136,14 +187,18 @@ void *bale_cuda_supervisor_thread(void *argument)
             pthread_mutex_lock(&engine->mutex);
         } else if (bale_cuda_answer_unwanted(engine)) {
             continue;
-        } else if (is_drained(engine)) {
+        } else if (engine->stop && !has_work(engine)) {
             break;
-        } else if (engine->state == CUDA_CLOSED && engine->open_wanted && !engine->stop) {
+        } else if (engine->open_wanted && !engine->stop &&
+                   (engine->state == CUDA_CLOSED || engine->state == CUDA_KEPT)) {
             reopen_devices(engine);
         } else if (should_close(engine) && !engine->stop) {
             release_devices(engine);
+        } else if (should_free_slots(engine) && !engine->stop) {
+            release_slots(engine);
         } else {
             supervisor_sleep(engine);
+            watch_pressure(engine);
         }
     }
     pthread_mutex_unlock(&engine->mutex);

@@ -50,6 +50,10 @@ void bale_dispatch_set_choice(struct bale_engine *engine, enum bale_engine_choic
  * not wait for a call that hangs in the driver; it leaves what the call needs when it returns. */
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
 
+/* Gives the GPU's context back as soon as the engine has nothing to do on it; the next batch takes it
+ * again. Any thread. */
+void bale_dispatch_release_gpu(struct bale_engine *engine);
+
 /* Whether destroy has abandoned a thread that hangs in the driver of a GPU. The process must
  * then end without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);

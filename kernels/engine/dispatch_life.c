@@ -241,6 +241,14 @@ void bale_dispatch_set_choice(struct bale_engine *engine, enum bale_engine_choic
     pthread_mutex_unlock(&d->queue->mutex);
 }
 
+void bale_dispatch_release_gpu(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = bale_dispatch_of(engine);
+
+    if (atomic_load(&d->opened))
+        d->gpu->release(d->device);
+}
+
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);

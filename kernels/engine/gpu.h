@@ -57,9 +57,13 @@ struct bale_gpu_options {
     /* The process uses the devices itself: their contexts stay when the engine frees its memory,
      * and wait in the way that the process has set. */
     bool shared;
-    /* After this long without work the context is destroyed; the next batch brings it back. 0:
-     * 30000. */
+    /* After this long without work the context is destroyed, and host memory unpinned; the next
+     * batch brings all back. 0: 30000. */
     unsigned release_ms;
+    /* After this long without work the memory for batches is freed, and the context kept: then
+     * the next batch has milliseconds to wait for. 0: as release_ms. A device that is set to serve
+     * one process alone is not kept, nor one that has less memory free than batches need. */
+    unsigned slots_ms;
     unsigned watchdog_ms; /* a batch that reads or writes for longer is given up; 0: 10000 */
     /* When the caller began to load the plug-in, by the monotonic clock; 0: opening begins with
      * open. */
@@ -105,7 +109,8 @@ struct bale_gpu_stats {
     uint64_t device_memory; /* bytes allocated now on all devices, including contexts */
     uint64_t batch_ns;      /* the sum over batches of the time in their steps */
     uint64_t pinned;        /* bytes */
-    bool open;              /* there is a context: the next batch need not wait for one */
+    bool open;              /* there is memory for batches: the next one need not wait for it */
+    bool kept;              /* there is not, but the context is there */
     bool lost;              /* a device failed for good: the engine does nothing any more */
     uint32_t codecs;        /* bit i: it encodes with settings of codec i, and decodes it */
     struct bale_gpu_timeline opening;
@@ -200,8 +205,12 @@ struct bale_gpu {
      * pages, until the process ends. An item may lie across ranges that touch. 0, or a negative
      * bale_err and nothing has changed. */
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
-    /* Short: the dispatcher calls it before each batch. */
+    /* Short, as the next two: the dispatcher calls it before and after each batch. */
     void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);
+    /* Gives the context back as soon as no work is waiting or under way, as after release_ms. */
+    void (*release)(struct bale_engine *engine);
+    /* Work is about to come: opens what was given back, in the background. */
+    void (*wake)(struct bale_engine *engine);
 
     /* The rest is for a process that has memory of its own on the devices, in CUDA's primary
      * contexts. The calls wait for the device. 0, or BALE_E_DEVICE. */

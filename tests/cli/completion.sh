@@ -64,7 +64,7 @@ is "1 12 15 19 3 6 9" "$(offers "balefs init -c zstd:")" "levels"
 is "128K 16K 16M 1M" "$(offers "balefs set --extent 1")" "extents"
 is "container inode" "$(offers "balefs init --modes ")" "modes"
 has "balefs set store " lz4 zstd:1 store other file
-has "balefs mount -o " ro rw create memory= threads= engine= gpu= gpu-memory= verify= io= age= idle= untrusted trusted set_id takeover= log_level= allow_other auto_unmount noatime
+has "balefs mount -o " ro rw create memory= threads= engine= gpu= gpu-memory= gpu-idle= verify= io= age= idle= untrusted trusted set_id takeover= log_level= allow_other auto_unmount noatime
 is "memory=" "$(offers "balefs mount -o me")" "a mount option begun"
 is "ro,create" "$(offers "balefs mount -o ro,cr")" "a second mount option"
 is "cached direct" "$(offers "balefs mount -o ro,io=")" "values of a mount option"

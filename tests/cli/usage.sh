@@ -128,6 +128,9 @@ fails 1 "-o gpu=0: this GPU is named twice: see balefs mount --help" mount -o gp
 fails 1 "-o gpu=16: too many GPUs: see balefs mount --help" mount -o "gpu=$(seq -s , 0 16)" "$store" "$work/mnt"
 fails 1 "-o 1: unknown option: see balefs mount --help" mount -o gpu=0,ro,1 "$store" "$work/mnt"
 fails 1 "-o gpu-memory=1M: give a size of 256M or more: see balefs mount --help" mount -o gpu-memory=1M "$store" "$work/mnt"
+for idle in 0 soon 169h; do
+    fails 1 "-o gpu-idle=$idle: give a time from 1s to 168h: see balefs mount --help" mount -o "gpu-idle=$idle" "$store" "$work/mnt"
+done
 fails 1 "-o verify=yes: it is on or off: see balefs mount --help" mount -o verify=yes "$store" "$work/mnt"
 fails 1 "-o log_level=all: it is error, warning, info or debug: see balefs mount --help" mount -o log_level=all "$store" "$work/mnt"
 fails 1 "'': cannot be made: No such file or directory" init ""

@@ -97,11 +97,14 @@ static void test_copies(struct codec_items *list)
  * again. */
 static void test_release(struct codec_items *list)
 {
+    const struct bale_gpu_options all = {.memory = 0};
     const struct bale_gpu_options options = {.release_ms = 100};
     uint64_t memory;
 
-    rig_open(list->rig, &options);
+    rig_open(list->rig, &all);
     memory = rig_stats(list->rig).device_memory;
+    rig_close(list->rig);
+    rig_open(list->rig, &options);
     for (int round = 0; round < 3; round++) {
         codec_prepare(list, 0, 300000, true);
         rig_wait(list->rig, false);

@@ -22,7 +22,8 @@ enum {
     SHRINK_US = 2000,
     SLOW_US = 3000000,
     LATE_US = 1000,
-    LATE_BYTE = 0x77
+    LATE_BYTE = 0x77,
+    CONTEXT = 60, /* bytes of device memory, as one may say */
 };
 
 struct bale_cuda_slot {
@@ -35,6 +36,7 @@ struct bale_cuda_slot {
 
 struct bale_cuda_device {
     struct bale_cuda_settings settings;
+    bool has_slots;
     struct bale_cuda_slot slots[BALE_CUDA_SLOTS];
 };
 
@@ -83,6 +85,36 @@ static void open_slot(struct bale_cuda_slot *slot, uint32_t cells)
     bale_scratch_create(&slot->scratch);
 }
 
+void bale_cuda_device_free_slots(struct bale_cuda_device *device)
+{
+    device->has_slots = false;
+    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
+        struct bale_cuda_slot *slot = &device->slots[i];
+        bale_scratch_destroy(slot->scratch);
+        free(slot->raw);
+        free(slot->packed);
+        free(slot->parts);
+        free(slot->host.chunks);
+        free(slot->host.frames);
+        free((void *)(uintptr_t)slot->host.results);
+        free((void *)(uintptr_t)slot->host.made);
+        free(slot->host.moves);
+        *slot = (struct bale_cuda_slot){0};
+    }
+}
+
+int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale_reason *why)
+{
+    if (is_on("slots")) {
+        bale_reason_set(why, "no memory for batches");
+        return BALE_E_NOMEM;
+    }
+    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
+        open_slot(&device->slots[i], is_on("alloc") ? CELLS_FEW : CELLS);
+    device->has_slots = true;
+    return BALE_OK;
+}
+
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, struct bale_reason *why)
 {
@@ -97,28 +129,15 @@ int bale_cuda_device_open(const struct bale_cuda_settings *settings,
         usleep(SHRINK_US);
     (*device)->settings = *settings;
     settings->phase_ns[BALE_GPU_CONTEXT]++;
-    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
-        open_slot(&(*device)->slots[i], is_on("alloc") ? CELLS_FEW : CELLS);
     atomic_store(&dead, false);
-    return BALE_OK;
+    return bale_cuda_device_allocate_slots(*device, why);
 }
 
 void bale_cuda_device_close(struct bale_cuda_device *device)
 {
     if (!device)
         return;
-    for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
-        struct bale_cuda_slot *slot = &device->slots[i];
-        bale_scratch_destroy(slot->scratch);
-        free(slot->raw);
-        free(slot->packed);
-        free(slot->parts);
-        free(slot->host.chunks);
-        free(slot->host.frames);
-        free((void *)(uintptr_t)slot->host.results);
-        free((void *)(uintptr_t)slot->host.made);
-        free(slot->host.moves);
-    }
+    bale_cuda_device_free_slots(device);
     free(device);
 }
 
@@ -136,8 +155,7 @@ bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
 {
-    (void)device;
-    return 100;
+    return device->has_slots ? 100 : CONTEXT;
 }
 
 unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device)

@@ -1,4 +1,7 @@
-/* kernels/cuda/driver.h without a driver: two devices. */
+/* kernels/cuda/driver.h without a driver: two devices, whose memory other programs have filled if
+ * bale_driver_fill says so, and which serve one process alone if bale_driver_set_exclusive does. */
+#include <stdatomic.h>
+
 #include "kernels/cuda/driver.h"
 
 #include "format/err.h"
@@ -6,6 +9,14 @@
 #ifndef FAKE_MEMORY_GIB
 #define FAKE_MEMORY_GIB 64
 #endif
+
+static atomic_bool exclusive;
+
+void bale_driver_set_exclusive(bool only);
+void bale_driver_set_exclusive(bool only)
+{
+    atomic_store(&exclusive, only);
+}
 
 int bale_driver_open(struct bale_reason *why)
 {
@@ -24,6 +35,7 @@ int bale_driver_query(int ordinal, struct bale_driver_device *device)
                                           .name = "fake",
                                           .node = ordinal,
                                           .memory = (uint64_t)FAKE_MEMORY_GIB << 30,
+                                          .exclusive = atomic_load(&exclusive),
                                           .usable = true};
     return ordinal < 2 ? BALE_OK : BALE_E_DEVICE;
 }
@@ -43,7 +55,15 @@ void bale_driver_set_context(void *context)
     (void)context;
 }
 
+static atomic_bool filled;
+
+void bale_driver_fill(bool fill);
+void bale_driver_fill(bool fill)
+{
+    atomic_store(&filled, fill);
+}
+
 uint64_t bale_driver_free(const struct bale_driver_device *device)
 {
-    return device->memory;
+    return atomic_load(&filled) ? 0 : device->memory;
 }

@@ -94,6 +94,18 @@ for faults in "" slow=300000 delay=20000 item=3 item corrupt batch=2 late=4 pin=
     without_it "$faults"
 done
 
+# --- a signal gives it back, and the next batch takes it again
+up "" -o engine=gpu,memory=256M,age=0.1,gpu-idle=1h
+[ "$(gpu open)" = True ] || fail "it is not open"
+kill -USR1 "$daemon"
+until [ "$(gpu open)" = False ]; do sleep 0.1; done
+[ "$(lines ' info: .*: received SIGUSR1: the GPU is given back once it is idle$')" = 1 ] || fail "the log does not have SIGUSR1"
+"$BALEFS" stat "$mnt" | grep -q '^         Fake GPU, closed while it is idle,$' || fail "stat does not say that it is closed"
+work_on "after SIGUSR1"
+[ "$(gpu open)" = True ] || fail "no batch has opened it again"
+[ "$(gpu kept)" = False ] || fail "a context alone is shown"
+without_it "after SIGUSR1"
+
 # --- it fails for good: one line, and the CPU goes on
 for faults in batch hang=200000 lost=2; do
     up "$faults" -o engine=gpu,memory=256M,age=0.1

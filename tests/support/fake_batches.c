@@ -99,6 +99,7 @@ static int begin_batch(struct fake_batches *batches)
     pthread_mutex_lock(&batches->lock);
     if (stats->batches++ == 0)
         stats->opening.taken_ns = bale_clock_ns() - stats->opening.begin_ns;
+    stats->open = true;
     stats->lost = fake_word("lost") && stats->batches > fake_word("lost");
     bool fails =
         stats->lost || stats->batches <= fake_word("first") || (nth && stats->batches % nth == 0);
@@ -112,6 +113,13 @@ static void note_time(struct fake_batches *batches, uint64_t *time)
     pthread_mutex_lock(&batches->lock);
     if (*time == 0)
         *time = bale_clock_ns() - batches->stats.opening.begin_ns;
+    pthread_mutex_unlock(&batches->lock);
+}
+
+void fake_batches_set_open(struct fake_batches *batches, bool open)
+{
+    pthread_mutex_lock(&batches->lock);
+    batches->stats.open = open;
     pthread_mutex_unlock(&batches->lock);
 }
 

@@ -40,6 +40,9 @@ void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
 /* A range is pinned, which the timeline says of the first. */
 void fake_batches_note_pinned(struct fake_batches *batches);
 
+/* Whether the device is open, as stats say; a batch opens it. */
+void fake_batches_set_open(struct fake_batches *batches, bool open);
+
 /* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with
  * CUDA. */
 bool fake_batches_leave(const struct bale_item *item);

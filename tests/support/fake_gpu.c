@@ -100,6 +100,7 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     opening.phase_ns[BALE_GPU_CONTEXT] = bale_clock_ns() - begin;
     opening.open_ns = bale_clock_ns() - opening.begin_ns;
     fake->batches.stats.opening = opening;
+    fake->batches.stats.open = true;
     fake->engine.ops = &ops;
     *engine = &fake->engine;
     return BALE_OK;
@@ -158,8 +159,22 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
     *stats = fake_batches_stats(&fake->batches);
     snprintf(stats->device, sizeof stats->device, DEVICE_NAME);
     stats->pinned = fake_memory_pinned(&fake->memory);
-    stats->open = !fake_word("cold");
+    stats->open = stats->open && !fake_word("cold");
     stats->codecs = fake_codecs();
+}
+
+static void release(struct bale_engine *engine)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    fake_batches_set_open(&fake->batches, false);
+}
+
+static void wake(struct bale_engine *engine)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    fake_batches_set_open(&fake->batches, true);
 }
 
 static int memory_kind(struct bale_engine *engine, const void *memory, enum bale_memory_kind *place,
@@ -195,6 +210,8 @@ const struct bale_gpu bale_gpu_plugin = {
     .takes = takes,
     .pin = pin,
     .stats = get_stats,
+    .release = release,
+    .wake = wake,
     .memory_kind = memory_kind,
     .wait = wait_stream,
     .copy = copy,

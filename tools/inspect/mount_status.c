@@ -76,6 +76,7 @@ static json_t *engines_json(const struct bale_control_status *status)
     bale_json_count(object_gpu, "mismatches", gpu->mismatches);
     json_object_set_new(object_gpu, "used", json_boolean(gpu->used));
     json_object_set_new(object_gpu, "open", json_boolean(gpu->open));
+    json_object_set_new(object_gpu, "kept", json_boolean(gpu->kept));
     json_object_set_new(object_gpu, "device",
                         *gpu->device ? json_string(gpu->device) : json_null());
     bale_json_count(object_gpu, "device_memory", gpu->device_memory);
@@ -168,6 +169,7 @@ static void print_engines(const struct bale_control_status *status)
            bale_clean_text(gpu->device, clean, sizeof clean),
            !gpu->used  ? "no longer used"
            : gpu->open ? "open"
+           : gpu->kept ? "idle, with its context kept"
                        : "closed while it is idle",
            bale_size_text(gpu->device_memory, texts[0]), bale_size_text(gpu->pinned, texts[1]));
     print_codecs(gpu->codecs);

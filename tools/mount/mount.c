@@ -48,6 +48,8 @@ static const char help[] =
     "  gpu=N,N...        GPUs to use, by number [the nearest]\n"
     "  gpu-memory=SIZE   the most memory to use of each GPU, 256M or more [1/16 of its\n"
     "                    memory, at least 2G, but no more than a quarter]\n"
+    "  gpu-idle=TIME     keep the GPU's context for so long without work: 90, 30s, 5m, 2h\n"
+    "                    [15m; under balefs run 30s]\n"
     "  verify=on|off     decompress what the GPU has compressed, and compare, before it is\n"
     "                    stored [on]\n"
     "  io=cached|direct  use the kernel's cache, or not: with direct many processes may\n"

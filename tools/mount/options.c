@@ -14,7 +14,7 @@
 #define MEMORY_MIN (32u << 20)
 #define THREADS_MAX 4096
 #define AGE_MAX 5.0
-#define IDLE_MOST (7u * 24 * 3600)
+#define IDLE_MAX (7u * 24 * 3600)
 
 /* Options that are passed to the kernel or to fusermount3. */
 static const char *const for_kernel[] = {
@@ -91,7 +91,7 @@ static int take_idle(struct bale_mount_options *options, const char *word, const
 {
     uint64_t seconds;
 
-    if (!bale_seconds_parse(value, IDLE_MOST, &seconds) || seconds == 0)
+    if (!bale_seconds_parse(value, IDLE_MAX, &seconds) || seconds == 0)
         return refuse(why, word, "give a time, as 90, 30s, 10m or 2h");
     options->idle = (unsigned)seconds;
     return BALE_OK;
@@ -159,6 +159,17 @@ static int take_gpu_memory(struct bale_mount_options *options, const char *word,
     const char *wrong = bale_gpu_memory_parse(&options->engine.gpu, value);
 
     return wrong ? refuse(why, word, wrong) : BALE_OK;
+}
+
+static int take_gpu_idle(struct bale_mount_options *options, const char *word, const char *value,
+                         struct bale_reason *why)
+{
+    uint64_t seconds;
+
+    if (!bale_seconds_parse(value, IDLE_MAX, &seconds) || seconds == 0)
+        return refuse(why, word, "give a time from 1s to 168h");
+    options->engine.gpu.release_ms = (unsigned)(seconds * 1000);
+    return BALE_OK;
 }
 
 static int take_verify(struct bale_mount_options *options, const char *word, const char *value,
@@ -263,6 +274,7 @@ static const struct {
     {"engine=", take_engine},
     {"gpu=", take_gpu},
     {"gpu-memory=", take_gpu_memory},
+    {"gpu-idle=", take_gpu_idle},
     {"verify=", take_verify},
     {"age=", take_age},
     {"idle=", take_idle},

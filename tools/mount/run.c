@@ -44,7 +44,7 @@ static const char help[] =
     "                    CMD has ended: 90, 30s, 5m [30s]\n"
     "      --log FILE    add the daemon's log to FILE instead of the system's log\n"
     "                    [where the system has none: .balefs/log in STORE]\n"
-    "  -o OPTIONS        as of balefs mount\n"
+    "  -o OPTIONS        as of balefs mount; gpu-idle is 30s\n"
     "  -h, --help\n"
     "\n"
     "SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 go to CMD; the mount stays until\n"
@@ -64,6 +64,7 @@ enum { OPTION_LOG = 256, OPTION_JOIN, OPTION_GRACE, OPTION_CODEC, OPTION_EXTENT 
 
 #define GRACE_MS 30000
 #define TIME_MOST (7 * 24 * 3600)
+#define GPU_IDLE_MS 30000 /* short, so that what follows the job finds the GPU free */
 
 static const struct option long_options[] = {
     {"join", no_argument, NULL, OPTION_JOIN},
@@ -114,6 +115,8 @@ static bool mount_store(struct batch *batch)
     if (child == 0) {
         bale_join_forget(&batch->join);
         batch->words.options.lifeline = batch->join.reader;
+        if (batch->words.options.engine.gpu.release_ms == 0)
+            batch->words.options.engine.gpu.release_ms = GPU_IDLE_MS;
         _exit(bale_mount_store(&batch->words.options, batch->log));
     }
     if (child < 0) {

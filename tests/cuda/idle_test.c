@@ -1,0 +1,182 @@
+/* What the CUDA engine gives back while it has no work, and when: first the memory for batches, then
+ * the context; and that the next batch, or word that one comes, brings it back. Skipped where there
+ * is no GPU. usage: idle_test PLUGIN */
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "tests/check.h"
+#include "tests/codecs/data.h"
+#include "tests/cuda/rig.h"
+
+enum { LENGTH = 128 << 10, ROOM = LENGTH + 4096, LONG_MS = 3600000, SHORT_MS = 50 };
+
+/* tests/cuda/fake_driver.c; NULL: it is a real one. */
+static void (*driver_fill)(bool fill);
+static void (*driver_set_exclusive)(bool only);
+
+static struct bale_item item;
+
+static void prepare(struct rig *rig)
+{
+    data_fill(DATA_TEXT, 1, rig->memory, LENGTH);
+    item = (struct bale_item){
+        .kind = BALE_ITEM_ENCODE,
+        .priority = BALE_PRIORITY_NORMAL,
+        .memory_kind = BALE_MEMORY_PINNED,
+        .setting = {.codec = BALE_CODEC_STORE},
+        .frame = {.raw_length = LENGTH, .chunk_log2 = 16},
+        .raw = rig->memory,
+        .stored = rig->memory + ROOM,
+        .capacity = ROOM,
+    };
+}
+
+/* Until a batch is done; the first ones may come back because there is no memory for them yet. */
+static void run_until_done(struct rig *rig)
+{
+    do {
+        prepare(rig);
+        rig_run(rig, &item, 1);
+    } while (item.status == BALE_E_NO_DEVICE);
+    CHECK_EQ(item.status, BALE_OK);
+}
+
+static void wait_for(struct rig *rig, bool open, bool kept)
+{
+    struct bale_gpu_stats stats;
+
+    while (stats = rig_stats(rig), stats.open != open || stats.kept != kept)
+        usleep(1000);
+}
+
+/* Until the devices were opened once more; they may be closed again by then. */
+static void wait_for_opening(struct rig *rig, uint64_t last_ns)
+{
+    while (rig_stats(rig).opening.begin_ns == last_ns)
+        usleep(1000);
+}
+
+/* The context and the pinned memory stay, and slots alone come back. */
+static void test_kept(struct rig *rig)
+{
+    const struct bale_gpu_options all = {.release_ms = LONG_MS};
+    const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};
+    uint64_t memory, first_ns;
+
+    rig_open(rig, &all);
+    memory = rig_stats(rig).device_memory;
+    CHECK(rig_stats(rig).open && !rig_stats(rig).kept);
+    rig_close(rig);
+
+    rig_open(rig, &options);
+    for (int round = 0; round < 3; round++) {
+        wait_for(rig, false, true);
+        CHECK(rig_stats(rig).device_memory > 0 && rig_stats(rig).device_memory < memory);
+        CHECK_EQ_U(rig_stats(rig).pinned, rig->size);
+        prepare(rig);
+        CHECK(rig->gpu->takes(rig->engine, &item));
+        run_until_done(rig);
+    }
+    wait_for(rig, false, true);
+    first_ns = rig_stats(rig).opening.begin_ns;
+    rig->gpu->wake(rig->engine);
+    wait_for_opening(rig, first_ns);
+    CHECK(rig_stats(rig).opening.phase_ns[BALE_GPU_SLOTS] > 0);
+    CHECK_EQ_U(rig_stats(rig).opening.phase_ns[BALE_GPU_CONTEXT], 0);
+    CHECK_EQ_U(rig_stats(rig).opening.phase_ns[BALE_GPU_PINS], 0);
+    rig_close(rig);
+}
+
+/* On request everything goes, whether batches had memory or not, and comes back. */
+static void test_request(struct rig *rig)
+{
+    struct bale_gpu_options options = {.release_ms = LONG_MS};
+
+    for (int kept = 0; kept < 2; kept++) {
+        options.slots_ms = kept ? SHORT_MS : 0;
+        rig_open(rig, &options);
+        wait_for(rig, !kept, kept);
+        rig->gpu->release(rig->engine);
+        wait_for(rig, false, false);
+        CHECK_EQ_U(rig_stats(rig).device_memory, 0);
+        rig->gpu->release(rig->engine); /* nothing to do */
+        uint64_t first_ns = rig_stats(rig).opening.begin_ns;
+        rig->gpu->wake(rig->engine);
+        wait_for_opening(rig, first_ns);
+        run_until_done(rig);
+        rig_close(rig);
+    }
+}
+
+/* Another program needs the memory. */
+static void test_pressure(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};
+    unsigned complaints = rig_complaints();
+
+    rig_open(rig, &options);
+    wait_for(rig, false, true);
+    driver_fill(true);
+    wait_for(rig, false, false);
+    driver_fill(false);
+    run_until_done(rig);
+    rig_close(rig);
+    CHECK_EQ_U(rig_complaints(), complaints);
+}
+
+/* The memory is not there any more when it is wanted again: the CPU goes on, and the context goes. */
+static void test_no_memory(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};
+    unsigned complaints = rig_complaints();
+
+    rig_open(rig, &options);
+    wait_for(rig, false, true);
+    rig->fault("slots");
+    prepare(rig);
+    rig_run(rig, &item, 1);
+    CHECK_EQ(item.status, BALE_E_NO_DEVICE);
+    wait_for(rig, false, false);
+    rig->fault(NULL);
+    CHECK_EQ_U(rig_stats(rig).device_memory, 0);
+    CHECK(!rig->gpu->takes(rig->engine, &item));
+    rig_close(rig);
+    CHECK_EQ_U(rig_complaints(), complaints + 1);
+}
+
+/* A device for one process alone is never kept. */
+static void test_exclusive(struct rig *rig)
+{
+    const struct bale_gpu_options options = {
+        .release_ms = LONG_MS, .slots_ms = SHORT_MS, .insist = true};
+
+    driver_set_exclusive(true);
+    rig_open(rig, &options);
+    rig_wait(rig, false);
+    CHECK(!rig_stats(rig).kept);
+    CHECK_EQ_U(rig_stats(rig).device_memory, 0);
+    rig_close(rig);
+    driver_set_exclusive(false);
+}
+
+int main(int argc, char **argv)
+{
+    struct rig rig;
+
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    REQUIRE(argc == 2);
+    rig_load(&rig, argv[1]);
+    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    *(void **)&driver_fill = dlsym(library, "bale_driver_fill");
+    *(void **)&driver_set_exclusive = dlsym(library, "bale_driver_set_exclusive");
+    rig_reserve(&rig, RIG_STEP);
+    test_kept(&rig);
+    test_request(&rig);
+    if (driver_fill && driver_set_exclusive) {
+        test_pressure(&rig);
+        test_no_memory(&rig);
+        test_exclusive(&rig);
+    }
+    return check_result();
+}
