@@ -103,6 +103,8 @@ void bale_volume_add_dirty(struct bale_file *file, int64_t bytes)
 {
     struct bale_volume_lists *lists = file->volume->lists;
 
+    if (bytes > 0 && bale_burst_note(&file->volume->burst, bale_now_ms(), (uint64_t)bytes))
+        bale_dispatch_wake_gpu(file->volume->engine);
     file->dirty += (uint64_t)bytes;
     atomic_fetch_add(&file->volume->dirty, (uint64_t)bytes);
     bool listed = file->dirty > 0 || file->attr_dirty;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fs/cache/burst.h"
 #include "fs/cache/file.h"
 #include "fs/cache/lost.h"
 #include "fs/cache/volume.h"
@@ -59,6 +60,7 @@ struct bale_volume {
         changing; /* writes and changes that have looked at frozen and are not done with it */
     atomic_uint_fast64_t file_count;
     atomic_uint_fast64_t dirty; /* bytes in all files */
+    struct bale_burst burst;    /* of what becomes dirty */
     /* Bytes of buffers with dirty or flushing blocks. */
     atomic_uint_fast64_t unevictable;
     atomic_uint_fast64_t unevictable_of[BALE_TURNS]; /* users' parts, by their number modulo that */

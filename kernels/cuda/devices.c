@@ -104,34 +104,10 @@ static int open_one(struct cuda_engine *engine, unsigned i, uint64_t *phase_ns,
     return err == BALE_OK ? open_workers(engine, i) : err;
 }
 
-static void unpin(struct cuda_engine *engine, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        bale_cuda_unpin(engine->info[0].ordinal, engine->pinned.ranges[i].memory);
-    engine->is_pinned = false;
-}
-
-static int pin_all(struct cuda_engine *engine, struct bale_reason *why)
-{
-    const struct cuda_range *ranges = engine->pinned.ranges;
-
-    for (size_t i = 0; !engine->is_pinned && i < engine->pinned.count; i++) {
-        int err = bale_cuda_pin(engine->info[0].ordinal, ranges[i].memory, ranges[i].size);
-        if (err < 0) {
-            unpin(engine, i);
-            bale_reason_set(why, "the host's memory cannot be pinned: %s", bale_err_text(err));
-            return err;
-        }
-    }
-    engine->is_pinned = true;
-    return BALE_OK;
-}
-
 void bale_cuda_close_devices(struct cuda_engine *engine)
 {
     pthread_mutex_lock(&engine->pinning);
-    if (engine->is_pinned)
-        unpin(engine, engine->pinned.count);
+    bale_cuda_unpin_all(engine);
     for (unsigned w = 0; w < engine->worker_count; w++)
         free_batch_room(&engine->workers[w]);
     for (unsigned i = 0; i < engine->device_count; i++) {
@@ -219,7 +195,7 @@ int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline 
         err = open_one(engine, i, opening->phase_ns, why);
     pins_ns = bale_clock_ns();
     if (err == BALE_OK)
-        err = pin_all(engine, why);
+        err = bale_cuda_pin_first(engine, why);
     if (err == BALE_OK) {
         pthread_mutex_lock(&engine->mutex);
         if (engine->pinned.count > 0)
@@ -227,6 +203,8 @@ int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline 
         end_timeline(engine, opening);
         note_opened(engine);
         log_opened(engine);
+        engine->pins_left = true;
+        pthread_cond_signal(&engine->pinner_wake);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&engine->pinning);

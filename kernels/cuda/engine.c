@@ -15,11 +15,22 @@
 
 enum { RELEASE_MS = 30000, WATCHDOG_MS = 10000 };
 
-/* Queues an item, or adds it to the refused ones. With the mutex. */
+bool bale_cuda_reaches(struct cuda_engine *engine, const struct bale_item *item)
+{
+    size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
+    bool raw = item->memory_kind == BALE_MEMORY_DEVICE
+                   ? engine->device_count == 1 && item->device == engine->info[0].ordinal
+                   : bale_cuda_pinned_has(&engine->pinned, item->raw, item->frame.raw_length);
+
+    return raw && bale_cuda_pinned_has(&engine->pinned, item->stored, stored);
+}
+
+/* Queues an item, or adds it to the refused ones. Its memory may have been pinned when the engine
+ * was asked whether it takes the item, and not yet for a context that is newer. With the mutex. */
 static void queue_item(struct cuda_engine *engine, struct bale_item *item)
 {
     struct bale_frame head;
-    int q = bale_cuda_queue_of(item, &head);
+    int q = bale_cuda_reaches(engine, item) ? bale_cuda_queue_of(item, &head) : BALE_E_NO_DEVICE;
 
     if (q >= 0 && item->kind == BALE_ITEM_DECODE)
         item->frame = head;
@@ -68,6 +79,7 @@ static void stop_threads(struct cuda_engine *engine)
     engine->stop = true;
     pthread_cond_broadcast(&engine->worker_wake);
     pthread_cond_broadcast(&engine->supervisor_wake);
+    pthread_cond_signal(&engine->pinner_wake);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -88,6 +100,8 @@ static void cuda_destroy(struct bale_engine *handle)
     stop_threads(engine);
     if (engine->supervisor_started)
         ended = join_thread(engine, engine->supervisor);
+    if (engine->pinner_started)
+        ended &= join_thread(engine, engine->pinner);
     for (unsigned i = 0; i < engine->worker_count; i++)
         if (engine->workers[i].started)
             ended &= join_thread(engine, engine->workers[i].thread);
@@ -97,6 +111,7 @@ static void cuda_destroy(struct bale_engine *handle)
     bale_cuda_pinned_destroy(&engine->pinned);
     pthread_cond_destroy(&engine->worker_wake);
     pthread_cond_destroy(&engine->supervisor_wake);
+    pthread_cond_destroy(&engine->pinner_wake);
     pthread_mutex_destroy(&engine->pinning);
     pthread_mutex_destroy(&engine->mutex);
     free(engine);
@@ -173,6 +188,7 @@ struct cuda_engine *bale_cuda_engine_create(const struct bale_gpu_options *optio
     pthread_mutex_init(&engine->pinning, NULL);
     bale_cond_init(&engine->supervisor_wake);
     pthread_cond_init(&engine->worker_wake, NULL);
+    pthread_cond_init(&engine->pinner_wake, NULL);
     return engine;
 }
 
@@ -212,13 +228,15 @@ static int open_and_start(struct cuda_engine *engine, struct bale_reason *why)
     engine->idle_ns = bale_clock_ns();
     engine->supervisor_started = bale_thread_start(&engine->supervisor, "balefs-gpu-sup",
                                                    bale_cuda_supervisor_thread, engine) == 0;
+    engine->pinner_started =
+        bale_thread_start(&engine->pinner, "balefs-gpu-pin", bale_cuda_pinner_thread, engine) == 0;
     for (unsigned i = 0; engine->supervisor_started && i < engine->worker_count; i++) {
         struct cuda_worker *w = &engine->workers[i];
         w->started = bale_thread_start(&w->thread, "balefs-gpu", bale_cuda_worker_thread, w) == 0;
         if (!w->started)
             err = BALE_E_NOMEM;
     }
-    if (!engine->supervisor_started || err < 0) {
+    if (!engine->supervisor_started || !engine->pinner_started || err < 0) {
         bale_reason_set(why, "no thread for it");
         return BALE_E_NOMEM;
     }

@@ -85,6 +85,8 @@ struct cuda_engine {
     unsigned worker_count;
     pthread_t supervisor;
     bool supervisor_started;
+    pthread_t pinner;
+    bool pinner_started;
 
     struct cuda_pinned pinned; /* has a lock of its own */
     atomic_uint pins;          /* calls of pin, to spread ranges over the devices */
@@ -92,14 +94,16 @@ struct cuda_engine {
     pthread_mutex_t pinning; /* held while a thread pins, opens or closes; taken before mutex */
     /* Guarded by pinning; while the state is CUDA_OPEN only read. */
     struct bale_cuda_device *devices[BALE_GPU_DEVICES];
-    bool is_pinned; /* the ranges in pinned are registered with a context */
+    bool is_pinned; /* the ranges in pinned that may be used are registered with a context */
 
     pthread_mutex_t mutex;          /* guards the rest, except workers */
     pthread_cond_t worker_wake;     /* for workers: items, a free workspace or a new state */
     pthread_cond_t supervisor_wake; /* for the supervisor */
+    pthread_cond_t pinner_wake;     /* for the pinner: pins_left or stop is set */
     enum cuda_state state;
     bool stop;
     bool open_wanted;   /* items came, or will, and no device is open */
+    bool pins_left;     /* ranges may be left to be pinned for the new context */
     bool close_wanted;  /* the contexts go once there is nothing to do */
     uint64_t reopen_ns; /* opening failed, and is not tried again until then */
     uint64_t idle_ns;   /* when the last batch ended */
@@ -164,6 +168,9 @@ int bale_cuda_process_copy(struct bale_engine *handle, const struct bale_gpu_cop
 
 /* engine.c */
 
+/* Whether the devices reach the item's memory. With several devices none reads another's memory. */
+bool bale_cuda_reaches(struct cuda_engine *engine, const struct bale_item *item);
+
 /* open of kernels/engine/gpu.h. */
 int bale_cuda_engine_open(const struct bale_gpu_options *options, struct bale_engine **handle,
                           struct bale_reason *why);
@@ -178,6 +185,19 @@ void *bale_cuda_worker_thread(void *worker);
 
 /* supervisor.c: its argument is the struct cuda_engine. */
 void *bale_cuda_supervisor_thread(void *argument);
+
+/* pinner.c */
+
+/* Pins the first range for new contexts, unless they have all that is pinned: BALE_OK, or a negative
+ * bale_err with why. With pinning, as the next one. */
+int bale_cuda_pin_first(struct cuda_engine *engine, struct bale_reason *why);
+/* Unpins all ranges, for the contexts go. */
+void bale_cuda_unpin_all(struct cuda_engine *engine);
+/* The driver does nothing else while it registers memory, so afterwards batches in flight get as
+ * much time. */
+void bale_cuda_yield_to_batches(struct cuda_engine *engine, uint64_t ns);
+/* Its argument is the struct cuda_engine. */
+void *bale_cuda_pinner_thread(void *argument);
 
 /* completion.c */
 

@@ -62,10 +62,10 @@ static void merge(struct cuda_pinned *pinned)
 {
     struct cuda_range *m = pinned->merged;
 
-    memcpy(m, pinned->ranges, pinned->count * sizeof *m);
-    qsort(m, pinned->count, sizeof *m, compare);
-    pinned->merged_count = 1;
-    for (size_t i = 1; i < pinned->count; i++) {
+    memcpy(m, pinned->ranges, pinned->usable * sizeof *m);
+    qsort(m, pinned->usable, sizeof *m, compare);
+    pinned->merged_count = pinned->usable > 0;
+    for (size_t i = 1; i < pinned->usable; i++) {
         struct cuda_range *last = &m[pinned->merged_count - 1];
         if (last->memory + last->size == m[i].memory)
             last->size += m[i].size;
@@ -81,11 +81,21 @@ int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, 
     pthread_mutex_lock(&pinned->mutex);
     err = reserve(pinned);
     if (err == BALE_OK) {
+        pinned->usable += pinned->usable == pinned->count;
         pinned->ranges[pinned->count++] = (struct cuda_range){memory, size, device};
         merge(pinned);
     }
     pthread_mutex_unlock(&pinned->mutex);
     return err;
+}
+
+void bale_cuda_pinned_set_usable(struct cuda_pinned *pinned, size_t usable)
+{
+    pthread_mutex_lock(&pinned->mutex);
+    pinned->usable = usable;
+    if (pinned->count > 0)
+        merge(pinned);
+    pthread_mutex_unlock(&pinned->mutex);
 }
 
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size)
@@ -143,8 +153,8 @@ uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned)
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&pinned->mutex);
-    for (size_t i = 0; i < pinned->merged_count; i++)
-        bytes += pinned->merged[i].size;
+    for (size_t i = 0; i < pinned->count; i++)
+        bytes += pinned->ranges[i].size;
     pthread_mutex_unlock(&pinned->mutex);
     return bytes;
 }

@@ -18,7 +18,8 @@ struct cuda_pinned {
     struct cuda_range *ranges;
     size_t count;
     size_t capacity;
-    struct cuda_range *merged; /* the same, sorted, ranges that touch put together */
+    size_t usable;             /* the first so many may be used */
+    struct cuda_range *merged; /* these, sorted, ranges that touch put together */
     size_t merged_count;
     size_t merged_capacity;
 };
@@ -29,12 +30,15 @@ void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 /* Prefers a NUMA node for the pages of memory, if the system allows it; on other nodes they are
  * only slower. */
 void bale_cuda_pinned_bind(void *memory, size_t size, int node);
-/* BALE_OK or BALE_E_NOMEM. */
+/* The range may be used only if all before it may. BALE_OK or BALE_E_NOMEM. */
 int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device);
 /* The device that the memory's range is near to; 0 if it is in none. */
 unsigned bale_cuda_pinned_device(struct cuda_pinned *pinned, const void *memory);
 
-/* Whether all of the memory is pinned; it may lie across ranges that touch. */
+/* Sets how many ranges may be used, the first ones, of those that were added. */
+void bale_cuda_pinned_set_usable(struct cuda_pinned *pinned, size_t usable);
+
+/* Whether all of the memory is in ranges that may be used; it may lie across ranges that touch. */
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size);
 /* How many of size bytes the driver can copy in one piece: those up to the next start or end of a
  * range, on either side. It refuses copies that lie in more than one range. */

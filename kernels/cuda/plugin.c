@@ -1,7 +1,6 @@
 /* The plug-in's table of operations: kernels/engine/gpu.h. */
 #include <stdio.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "format/reason.h"
@@ -15,17 +14,6 @@ static bool is_ready(const struct cuda_engine *engine)
     return engine->state == CUDA_OPEN || engine->state == CUDA_KEPT;
 }
 
-/* Whether the devices reach the item's memory. With several devices none reads another's memory. */
-static bool reaches(struct cuda_engine *engine, const struct bale_item *item)
-{
-    size_t stored = item->kind == BALE_ITEM_ENCODE ? item->capacity : item->stored_length;
-    bool raw = item->memory_kind == BALE_MEMORY_DEVICE
-                   ? engine->device_count == 1 && item->device == engine->info[0].ordinal
-                   : bale_cuda_pinned_has(&engine->pinned, item->raw, item->frame.raw_length);
-
-    return raw && bale_cuda_pinned_has(&engine->pinned, item->stored, stored);
-}
-
 static bool plugin_takes(struct bale_engine *handle, const struct bale_item *item)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);
@@ -35,7 +23,7 @@ static bool plugin_takes(struct bale_engine *handle, const struct bale_item *ite
     bool takes;
     int q;
 
-    if (!reaches(engine, item))
+    if (!bale_cuda_reaches(engine, item))
         return false;
     q = bale_cuda_queue_of(item, &head);
     if (q < 0)
@@ -46,19 +34,6 @@ static bool plugin_takes(struct bale_engine *handle, const struct bale_item *ite
             bale_cuda_cells(encode ? &item->frame : &head) <= engine->cells;
     pthread_mutex_unlock(&engine->mutex);
     return takes;
-}
-
-/* The driver does nothing else while it registers memory, so afterwards batches in flight get as
- * much time. */
-static void yield_to_batches(struct cuda_engine *engine, uint64_t ns)
-{
-    const struct timespec time = {(time_t)(ns / 1000000000), (long)(ns % 1000000000)};
-
-    pthread_mutex_lock(&engine->mutex);
-    bool busy = engine->busy_workers > 0;
-    pthread_mutex_unlock(&engine->mutex);
-    if (busy)
-        nanosleep(&time, NULL);
 }
 
 /* With pinning. */
@@ -80,6 +55,7 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
         engine->several_nodes ? atomic_fetch_add(&engine->pins, 1) % engine->device_count : 0;
     void *before = bale_driver_context();
     uint64_t begun;
+    bool now;
     int err = BALE_OK;
 
     if (engine->several_nodes)
@@ -92,18 +68,20 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
     (void)madvise(memory, size, MADV_POPULATE_WRITE);
     pthread_mutex_lock(&engine->pinning);
     begun = bale_clock_ns();
-    if (engine->is_pinned) /* otherwise it is pinned with the next context */
+    /* Else it is pinned with the next context, or behind what was pinned for the last one. */
+    now = engine->is_pinned && engine->pinned.usable == engine->pinned.count;
+    if (now)
         err = bale_cuda_pin(engine->info[0].ordinal, memory, size);
     if (err == BALE_OK) {
         err = bale_cuda_pinned_add(&engine->pinned, memory, size, device);
-        if (err < 0 && engine->is_pinned)
+        if (err < 0 && now)
             bale_cuda_unpin(engine->info[0].ordinal, memory);
     }
     if (err == BALE_OK)
         note_pinned(engine);
     pthread_mutex_unlock(&engine->pinning);
     bale_driver_set_context(before);
-    yield_to_batches(engine, bale_clock_ns() - begun);
+    bale_cuda_yield_to_batches(engine, bale_clock_ns() - begun);
     return err;
 }
 

@@ -26,6 +26,16 @@ static bool acquire_gpu(struct bale_dispatch *d)
     return false;
 }
 
+void bale_dispatch_wake_gpu(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = bale_dispatch_of(engine);
+
+    if (!acquire_gpu(d))
+        return;
+    d->gpu->wake(d->device);
+    release_gpu(d);
+}
+
 /* ---- Which items the GPU may do ---- */
 
 static struct bale_scratch *take_scratch(struct bale_dispatch *d)

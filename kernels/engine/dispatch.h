@@ -54,6 +54,10 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
  * again. Any thread. */
 void bale_dispatch_release_gpu(struct bale_engine *engine);
 
+/* Much work is about to come: a GPU that was given back is opened, in the background. Any thread;
+ * short. */
+void bale_dispatch_wake_gpu(struct bale_engine *engine);
+
 /* Whether destroy has abandoned a thread that hangs in the driver of a GPU. The process must
  * then end without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);

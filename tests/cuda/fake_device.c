@@ -178,10 +178,16 @@ bool bale_cuda_device_alive(struct bale_cuda_device *device)
 /* The last one that was registered. */
 static _Atomic(uintptr_t) range_begin;
 
+/* Of several ranges the first is pinned, and the next has to wait, while that is the fault. */
 int bale_cuda_pin(int ordinal, void *memory, size_t size)
 {
+    static atomic_bool waits;
+
     (void)ordinal;
     (void)size;
+    while (is_on("pinning") && atomic_load(&waits))
+        usleep(LATE_US);
+    atomic_store(&waits, is_on("pinning"));
     atomic_store(&range_begin, (uintptr_t)memory);
     return BALE_OK;
 }

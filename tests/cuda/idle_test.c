@@ -109,6 +109,38 @@ static void test_request(struct rig *rig)
     }
 }
 
+/* With a new context batches of the first range are done before the others are pinned, and those of
+ * the others afterwards. */
+static void test_pins(struct rig *rig)
+{
+    enum { RANGES = 8 };
+    const struct bale_gpu_options options = {.release_ms = LONG_MS};
+
+    rig_reserve(rig, RANGES * RIG_STEP);
+    rig_open(rig, &options);
+    rig->gpu->release(rig->engine);
+    wait_for(rig, false, false);
+    prepare(rig);
+    item.raw += (RANGES - 1) * RIG_STEP;
+    CHECK(rig->gpu->takes(rig->engine, &item)); /* it will be */
+    rig->fault("pinning");
+    run_until_done(rig);
+    CHECK_EQ_U(rig_stats(rig).pinned, rig->size);
+    prepare(rig);
+    item.raw += (RANGES - 1) * RIG_STEP;
+    memcpy(item.raw, rig->memory, LENGTH);
+    CHECK(!rig->gpu->takes(rig->engine, &item));
+    rig_run(rig, &item, 1);
+    CHECK_EQ(item.status, BALE_E_NO_DEVICE);
+    rig->fault(NULL);
+    while (!rig->gpu->takes(rig->engine, &item))
+        usleep(1000);
+    rig_run(rig, &item, 1);
+    CHECK_EQ(item.status, BALE_OK);
+    rig_close(rig);
+    rig_reserve(rig, RIG_STEP);
+}
+
 /* Another program needs the memory. */
 static void test_pressure(struct rig *rig)
 {
@@ -174,6 +206,7 @@ int main(int argc, char **argv)
     test_kept(&rig);
     test_request(&rig);
     if (driver_fill && driver_set_exclusive) {
+        test_pins(&rig);
         test_pressure(&rig);
         test_no_memory(&rig);
         test_exclusive(&rig);

@@ -244,6 +244,27 @@ static void test_destroy(const char *faults)
     free(items);
 }
 
+/* What is given back comes back with word of work, or with a batch. Without a GPU both do nothing. */
+static void test_release_and_wake(void)
+{
+    struct rig rig;
+
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+    CHECK(rig_stats(&rig).device.open);
+    bale_dispatch_release_gpu(rig.engine);
+    CHECK(!rig_stats(&rig).device.open);
+    bale_dispatch_wake_gpu(rig.engine);
+    CHECK(rig_stats(&rig).device.open);
+    rig_stop(&rig);
+
+    rig_start(&rig, "open", (struct bale_dispatch_options){.threads = 1});
+    sem_wait(&rig.said);
+    bale_dispatch_release_gpu(rig.engine);
+    bale_dispatch_wake_gpu(rig.engine);
+    CHECK(!rig_stats(&rig).device.open);
+    rig_stop(&rig);
+}
+
 int main(int argc, char **argv)
 {
     char other[80];
@@ -281,5 +302,6 @@ int main(int argc, char **argv)
     test_destroy("any");
     test_destroy("any,delay=5000");
     test_destroy("any,batch,delay=1000");
+    test_release_and_wake();
     return check_result();
 }
