@@ -71,6 +71,23 @@ for word in ("machine ", "kernel ", "versions ", "of pass-through", "sequential 
     assert word in table, word
 EOP
 
+# Bursts, and a curve over the numbers of jobs.
+"$bench" "${tiny[@]}" --jobs 1,2,3 --kinds text --only write,burst --pause 0.1 --systems balefs/zstd:1,memfs \
+    --json "$work/json" --svg "$work/svg" >"$work/out" 2>"$work/err" || fail "bursts: $(cat "$work/out" "$work/err")"
+nothing_left "after bursts"
+python3 - "$work/json" "$work/svg" <<'EOP' || fail "the bursts are wrong: $(cat "$work/out")"
+import json, sys, xml.dom.minidom
+rows = {(row["what"], row["detail"]): row for row in json.load(open(sys.argv[1], encoding="utf-8"))["results"]}
+for when in ("first after the mount", "warm", "after 0.1 s without work"):
+    row = rows[f"burst of writes until synced, {when}", "text, 3 jobs"]
+    assert set(row["systems"]) == {"balefs/zstd:1", "memfs"}, row
+    assert all(min(values) > 0 for values in row["systems"].values()), row
+    assert when == "warm" or (f"burst {when}, against warm", "text, 3 jobs") in rows
+picture = xml.dom.minidom.parse(sys.argv[2])
+curves = [path for path in picture.getElementsByTagName("path") if path.getAttribute("class") == "curve"]
+assert len(curves) >= 2 and all(path.getAttribute("d").count("L") == 2 for path in curves), len(curves)
+EOP
+
 # refuses STATUS PATTERN ARGUMENT...
 refuses() {
     local status=$1 pattern=$2 got=0

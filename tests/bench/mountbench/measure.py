@@ -11,7 +11,8 @@ MIB = 1 << 20
 GB = 1e9
 ODD = 47008  # a record whose length is no multiple of a page or block
 LIST_DIR = 1000
-NAMES = ("write", "read", "random", "shared", "tree", "files", "list")
+NAMES = ("write", "read", "random", "shared", "tree", "files", "list", "burst")
+DEFAULT = NAMES[:-1]  # a burst waits longer than it works
 
 
 class Results:
@@ -27,15 +28,17 @@ class Results:
                 for (what, detail), row in self.rows.items()]
 
 
-def work_on(programs, system, operation, **keys):
-    """Runs the worker on a mounted system; seconds, bytes, CPU seconds of ours and of the machine."""
-    words = [str(programs["mount_worker"]), operation, f"dir={system.mnt}"]
+def work_on(programs, system, operation, below="", touch=True, **keys):
+    """Runs the worker on a mounted system, in a directory of it; seconds, bytes, CPU seconds of ours and of the
+    machine. Without touch the caller has touched free memory."""
+    words = [str(programs["mount_worker"]), operation, f"dir={system.mnt / below}"]
     words += [f"{key}={value}" for key, value in keys.items()]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as worker:
         try:
             ready = worker.stdout.readline()
-            touch_free(2 * keys["size"] * keys["jobs"])
+            if touch:
+                touch_free(2 * keys["size"] * keys["jobs"])
             cpu = Cpu([worker.pid, *system.pids()])
             if ready:
                 worker.stdin.write("\n")

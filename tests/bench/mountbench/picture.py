@@ -1,9 +1,10 @@
 """What was measured, as bars: a panel for each row, a bar for each system from 0 to the median, a line from the least
-to the most."""
+to the most; and as curves (curve.py)."""
 
 import re
 from xml.sax.saxutils import escape
 
+from . import curve
 from .report import WHOLE, median, number
 
 COLUMNS, WIDTH, GAP, MARGIN = 3, 430, 26, 28
@@ -70,6 +71,11 @@ def draw(results, machine, title, names=NAMES):
     width = 2 * MARGIN + COLUMNS * WIDTH + (COLUMNS - 1) * GAP
     colours = _colours({system for _, _, row in rows for system in row["systems"]})
     body, y = [], 112
+    curves, rows = curve.group(rows)
+    for first in range(0, len(curves), COLUMNS):
+        for column, one in enumerate(curves[first:first + COLUMNS]):
+            body += curve.panel(MARGIN + column * (WIDTH + GAP), y, WIDTH, one, colours)
+        y += curve.HEIGHT + GAP
     for first in range(0, len(rows), COLUMNS):
         line = rows[first:first + COLUMNS]
         for column, (what, detail, row) in enumerate(line):
@@ -79,7 +85,8 @@ def draw(results, machine, title, names=NAMES):
             _text(MARGIN, 60, f"{machine['machine']}; {machine['kernel']}; load {machine['load']}; {machine['date']}",
                   "small"),
             _text(MARGIN, 77, f"{machine['versions']['balefs']}; {machine['command']}", "small"),
-            _text(MARGIN, 94, "Bars are medians; the line goes from the least to the most that was measured.", "small")]
+            _text(MARGIN, 94, "Bars and curves are medians; the line on a bar goes from the least to the most that was "
+                  "measured.", "small")]
     return "\n".join([f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{y}" '
                       f'viewBox="0 0 {width} {y}">', f"<style>{STYLE}</style>",
                       f'<rect width="{width}" height="{y}" fill="#fff"/>', *head, *body, "</svg>", ""])

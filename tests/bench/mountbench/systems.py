@@ -23,8 +23,11 @@ class System:
         self.backing = backing / self.work.name
         self.mnt = self.work / "mnt"
         self.daemon = None
+        self.wait = True
 
-    def start(self):
+    def start(self, wait=True):
+        """Without wait it is used at once, whatever it still prepares in the background."""
+        self.wait = wait
         self.stop()
         for path in (self.work, self.backing):
             shutil.rmtree(path, ignore_errors=True)
@@ -145,7 +148,7 @@ class Balefs(System):
     def mount(self):
         options = ["-o", ",".join(["trusted", *self.options])]
         self.start_daemon(self.programs["balefs"], "mount", "-f", *options, self.backing / "store", self.mnt)
-        if {"engine=gpu", "engine=auto"} & set(self.options):
+        if self.wait and {"engine=gpu", "engine=auto"} & set(self.options):
             self.await_gpu()
 
     def engines(self):

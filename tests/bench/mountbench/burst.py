@@ -1,0 +1,41 @@
+"""Bursts: a job that writes once in a while, all at once. The same bytes at once after the mount, when everything is
+warm, and after a pause, each until synced."""
+
+import shutil
+import time
+
+from .machine import drop_caches, touch_free
+from .measure import work_on
+
+WHAT = "burst of writes until synced"
+
+
+def _burst(chain, system, keys, number):
+    """Writes to a directory of its own, then reads it back, outside the time. What work_on returns for the writes."""
+    below = f"burst{number}"
+    (system.mnt / below).mkdir()
+    done = work_on(chain.programs, system, "write", below=below, touch=False, **keys)
+    drop_caches(system.mnt)
+    work_on(chain.programs, system, "read", below=below, touch=False, **keys)
+    shutil.rmtree(system.mnt / below)
+    return done
+
+
+def measure(chain, system, kind, source, jobs):
+    """One system, one kind of data, one count of jobs, once. Nothing of the system is waited for after its mount."""
+    keys = {"source": source, "size": chain.plan.size // jobs // 4096 * 4096, "jobs": jobs}
+    detail = f"{kind}, {jobs} job{'s' if jobs > 1 else ''}"
+    pause = f"after {chain.plan.pause:g} s without work"
+    touch_free(2 * keys["size"] * jobs)
+    system.start(wait=False)
+    times = {"first after the mount": _burst(chain, system, keys, 0)}
+    _burst(chain, system, keys, 1)  # whatever the first one has begun, this one ends
+    times["warm"] = _burst(chain, system, keys, 2)
+    time.sleep(chain.plan.pause)
+    times[pause] = _burst(chain, system, keys, 3)
+    system.stop()
+    for name, done in times.items():
+        chain.add(f"{WHAT}, {name}", detail, system, done)
+    for name in ("first after the mount", pause):
+        chain.results.add(f"burst {name}, against warm", detail, "of warm", system.name,
+                          times["warm"][0] / times[name][0])
