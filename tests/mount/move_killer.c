@@ -21,7 +21,7 @@ static void change(void)
         raise(SIGKILL);
 }
 
-#define NEXT(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+#define NEXT(name) ((__typeof__(&(name)))dlsym(RTLD_NEXT, #name))
 
 EXPORTED int unlinkat(int dir, const char *name, int flags)
 {

@@ -119,11 +119,10 @@ static bool remove_name(struct bale_transfer *transfer, const struct bale_origin
     struct stat now;
     int e = 0;
 
-    if (fstatat(one->dir->from, one->name, &now, AT_SYMLINK_NOFOLLOW) != 0)
-        e = errno;
-    else if (now.st_ino != st->st_ino || now.st_dev != st->st_dev)
+    bool found = fstatat(one->dir->from, one->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
+    if (found && (now.st_ino != st->st_ino || now.st_dev != st->st_dev))
         e = ESTALE;
-    else if (unlinkat(one->dir->from, one->name, flags) != 0)
+    else if (!found || unlinkat(one->dir->from, one->name, flags) != 0)
         e = errno;
     else
         (void)futimens(one->dir->from, times);
@@ -174,7 +173,7 @@ static void remove_file(struct bale_transfer *transfer, const struct bale_origin
         unlink_failed(transfer, one, errno == EAGAIN ? EBUSY : errno);
         return;
     }
-    if (fstat(fd, &now) != 0 || !S_ISREG(now.st_mode) || !lease(transfer, one, fd)) {
+    if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && !lease(transfer, one, fd)) {
         close(fd);
         return;
     }
