@@ -41,6 +41,12 @@ EXPORTED int renameat(int dir, const char *name, int other, const char *new_name
     return NEXT(renameat)(dir, name, other, new_name);
 }
 
+EXPORTED int renameat2(int dir, const char *name, int other, const char *new_name, unsigned flags)
+{
+    change();
+    return NEXT(renameat2)(dir, name, other, new_name, flags);
+}
+
 EXPORTED int mkdirat(int dir, const char *name, mode_t mode)
 {
     change();

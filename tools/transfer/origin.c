@@ -4,12 +4,15 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "tools/transfer/move.h"
+
+#define HIDDEN ".balefs-moved." /* and then the name */
 
 struct bale_origin *bale_origin_create(const struct stat *st)
 {
@@ -74,12 +77,15 @@ static void end_without_leases(struct bale_transfer *transfer)
 }
 
 /* Takes a lease, which shows that nobody else has the file open, and makes others wait who open it.
- */
-static bool lease(struct bale_transfer *transfer, const struct bale_origin_name *one, int fd)
+ * *leased: fd, or -1 if there are no leases and none is needed. False after a message. */
+static bool lease(struct bale_transfer *transfer, const struct bale_origin_name *one, int fd,
+                  int *leased)
 {
-    if (fcntl(fd, F_SETLEASE, F_WRLCK) == 0)
+    int e = fcntl(fd, F_SETLEASE, F_WRLCK) == 0 ? 0 : errno;
+
+    *leased = e == 0 ? fd : -1;
+    if (e == 0)
         return true;
-    int e = errno;
     if (!has_leases(fd, e) && transfer->move->no_lease)
         return true;
     if (!has_leases(fd, e))
@@ -111,9 +117,44 @@ static void unlink_failed(struct bale_transfer *transfer, const struct bale_orig
                            "was copied and stays: it cannot be removed: %s", strerror(e));
 }
 
-/* The directory keeps its times, for its copy: another run may copy them again. */
+/* The name that a file has while it is removed; false: it would be too long. */
+static bool hide_name(const char *name, char hidden[static NAME_MAX + 1])
+{
+    return snprintf(hidden, NAME_MAX + 1, HIDDEN "%s", name) <= NAME_MAX;
+}
+
+const char *bale_origin_unhide(int dir, const char *name)
+{
+    const char *own = name + strlen(HIDDEN);
+
+    if (strncmp(name, HIDDEN, strlen(HIDDEN)) != 0 || !*own ||
+        renameat2(dir, name, dir, own, RENAME_NOREPLACE) != 0)
+        return name;
+    return own;
+}
+
+/* Somebody who has found the name may be about to open the file, and then waits for the lease. So
+ * first takes the name away; who waits by then is seen, and gets the file. 0 or an errno; EAGAIN:
+ * there is somebody. */
+static int unlink_unopened(const struct bale_origin_name *one, int leased)
+{
+    int dir = one->dir->from;
+    char hidden[NAME_MAX + 1];
+
+    bool hides = hide_name(one->name, hidden) &&
+                 renameat2(dir, one->name, dir, hidden, RENAME_NOREPLACE) == 0;
+
+    if (fcntl(leased, F_GETLEASE) == F_WRLCK)
+        return unlinkat(dir, hides ? hidden : one->name, 0) != 0 ? errno : 0;
+    if (hides)
+        (void)bale_origin_unhide(dir, hidden);
+    return EAGAIN;
+}
+
+/* The directory keeps its times, for its copy: another run may copy them again. leased: the
+ * file, open, with its lease; -1: without one. */
 static bool remove_name(struct bale_transfer *transfer, const struct bale_origin_name *one,
-                        const struct stat *st, int flags)
+                        const struct stat *st, int leased)
 {
     const struct timespec times[2] = {one->dir->st.st_atim, one->dir->st.st_mtim};
     struct stat now;
@@ -122,13 +163,20 @@ static bool remove_name(struct bale_transfer *transfer, const struct bale_origin
     bool found = fstatat(one->dir->from, one->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
     if (found && (now.st_ino != st->st_ino || now.st_dev != st->st_dev))
         e = ESTALE;
-    else if (!found || unlinkat(one->dir->from, one->name, flags) != 0)
+    else if (!found)
         e = errno;
-    else
+    else if (leased >= 0)
+        e = unlink_unopened(one, leased);
+    else if (unlinkat(one->dir->from, one->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) != 0)
+        e = errno;
+    if (found)
         (void)futimens(one->dir->from, times);
     if (e == ESTALE)
         bale_transfer_fail(transfer, one->dir, one->name,
                            "was replaced meanwhile: it stays: run it again");
+    else if (e == EAGAIN)
+        bale_transfer_fail(transfer, one->dir, one->name,
+                           "was copied and stays: somebody has opened it: run it again later");
     else if (e == ENOTEMPTY || e == EEXIST || e == EBUSY)
         bale_transfer_fail(transfer, one->dir, one->name, "stays: it is not empty: run it again");
     else if (e)
@@ -136,10 +184,12 @@ static bool remove_name(struct bale_transfer *transfer, const struct bale_origin
     return e == 0;
 }
 
-static void remove_names(struct bale_transfer *transfer, const struct bale_origin *origin)
+/* leased: as of remove_name. */
+static void remove_names(struct bale_transfer *transfer, const struct bale_origin *origin,
+                         int leased)
 {
     for (const struct bale_origin_name *one = origin->names; one; one = one->next)
-        if (remove_name(transfer, one, &origin->st, 0))
+        if (remove_name(transfer, one, &origin->st, leased))
             atomic_fetch_add(&transfer->move->removed, 1);
 }
 
@@ -167,13 +217,14 @@ static void remove_file(struct bale_transfer *transfer, const struct bale_origin
     const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
     const struct bale_origin_name *one = origin->names;
     struct stat now;
+    int leased = -1;
 
     int fd = openat(one->dir->from, one->name, flags);
     if (fd < 0) {
         unlink_failed(transfer, one, errno == EAGAIN ? EBUSY : errno);
         return;
     }
-    if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && !lease(transfer, one, fd)) {
+    if (fstat(fd, &now) == 0 && S_ISREG(now.st_mode) && !lease(transfer, one, fd, &leased)) {
         close(fd);
         return;
     }
@@ -184,7 +235,7 @@ static void remove_file(struct bale_transfer *transfer, const struct bale_origin
         errno = 0;
         enum bale_same same = transfer->move->same(transfer, one->dir, one->name, fd, scratch);
         if (same == BALE_SAME)
-            remove_names(transfer, origin);
+            remove_names(transfer, origin, leased);
         else
             tell_difference(transfer, one, same, errno);
     }
@@ -214,7 +265,7 @@ static void remove_special(struct bale_transfer *transfer, const struct bale_ori
                memcmp(here, there, (size_t)length) == 0;
     }
     if (same)
-        remove_names(transfer, origin);
+        remove_names(transfer, origin, -1);
     else
         bale_transfer_fail(transfer, one->dir, one->name,
                            "was changed after it was copied: it stays: run it again");
@@ -226,7 +277,7 @@ void bale_origin_remove(struct bale_transfer *transfer, struct bale_origin *orig
     if (S_ISREG(origin->st.st_mode))
         remove_file(transfer, origin, scratch);
     else if (S_ISDIR(origin->st.st_mode))
-        remove_name(transfer, origin->names, &origin->st, AT_REMOVEDIR);
+        remove_name(transfer, origin->names, &origin->st, -1);
     else
         remove_special(transfer, origin);
 }

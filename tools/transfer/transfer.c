@@ -323,8 +323,10 @@ static void transfer_entry(struct bale_tree_walk *walk, struct bale_tree_dir *di
     struct bale_transfer *transfer = transfer_of(walk);
     struct bale_link *link = NULL;
 
-    if (transfer->move)
+    if (transfer->move) {
         bale_move_step(transfer, transfer->move->scratch);
+        name = bale_origin_unhide(dir->from, name);
+    }
     if (!S_ISREG(st->st_mode))
         copy_special(transfer, dir, name, st);
     else if (st->st_nlink == 1 || bale_link_first(transfer, dir, name, st, &link))
