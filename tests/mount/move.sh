@@ -39,9 +39,9 @@ move() {
     return $((status != 0))
 }
 
-# both COPY: every file with its contents is in $tree or in COPY
+# both COPY: every file with its contents is in $tree or in COPY; one that was being removed has its name hidden
 both() {
-    { contents "$tree" && contents "$1"; } | LC_ALL=C sort -u >"$work/now"
+    { contents "$tree" && contents "$1"; } | sed 's/\.balefs-moved\.//' | LC_ALL=C sort -u >"$work/now"
     diff "$work/contents" "$work/now" >&2 || fail "killed at change $at: a file is neither at its origin nor copied, or is not whole"
 }
 

@@ -191,6 +191,17 @@ void bale_link_move(struct bale_transfer *transfer, struct bale_link *link,
         bale_move_add(transfer, origin);
 }
 
+void bale_link_renamed(struct bale_transfer *transfer, const struct stat *st)
+{
+    struct bale_link key = {.dev = st->st_dev, .ino = st->st_ino};
+
+    pthread_mutex_lock(&transfer->lock);
+    struct bale_link **found = tfind(&key, &transfer->links, compare);
+    if (found && (*found)->origin)
+        (*found)->origin->st.st_ctim = st->st_ctim;
+    pthread_mutex_unlock(&transfer->lock);
+}
+
 static void tell_missing_names(const void *node, VISIT visit, void *arg)
 {
     const struct bale_link *link = *(struct bale_link *const *)node;

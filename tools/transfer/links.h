@@ -20,6 +20,10 @@ void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool
 void bale_link_move(struct bale_transfer *transfer, struct bale_link *link,
                     struct bale_tree_dir *dir, const char *name, bool whole);
 
+/* Another name of a file of a move was changed by this walk, which gave the file a new ctime, that of
+ * st. */
+void bale_link_renamed(struct bale_transfer *transfer, const struct stat *st);
+
 /* Tells which files are not removed because they have names that the walk did not find. */
 void bale_links_clear(struct bale_transfer *transfer);
 

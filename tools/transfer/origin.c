@@ -140,7 +140,6 @@ static int unlink_unopened(const struct bale_origin_name *one, int leased)
 {
     int dir = one->dir->from;
     char hidden[NAME_MAX + 1];
-
     bool hides = hide_name(one->name, hidden) &&
                  renameat2(dir, one->name, dir, hidden, RENAME_NOREPLACE) == 0;
 
@@ -158,16 +157,15 @@ static bool remove_name(struct bale_transfer *transfer, const struct bale_origin
 {
     const struct timespec times[2] = {one->dir->st.st_atim, one->dir->st.st_mtim};
     struct stat now;
-    int e = 0;
 
     bool found = fstatat(one->dir->from, one->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
+    int e = found ? 0 : errno;
     if (found && (now.st_ino != st->st_ino || now.st_dev != st->st_dev))
         e = ESTALE;
-    else if (!found)
-        e = errno;
-    else if (leased >= 0)
+    else if (found && leased >= 0)
         e = unlink_unopened(one, leased);
-    else if (unlinkat(one->dir->from, one->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) != 0)
+    else if (found &&
+             unlinkat(one->dir->from, one->name, S_ISDIR(st->st_mode) ? AT_REMOVEDIR : 0) != 0)
         e = errno;
     if (found)
         (void)futimens(one->dir->from, times);

@@ -322,10 +322,16 @@ static void transfer_entry(struct bale_tree_walk *walk, struct bale_tree_dir *di
 {
     struct bale_transfer *transfer = transfer_of(walk);
     struct bale_link *link = NULL;
+    struct stat renamed;
 
     if (transfer->move) {
         bale_move_step(transfer, transfer->move->scratch);
-        name = bale_origin_unhide(dir->from, name);
+        const char *own = bale_origin_unhide(dir->from, name);
+        if (own != name && fstatat(dir->from, own, &renamed, AT_SYMLINK_NOFOLLOW) == 0) {
+            bale_link_renamed(transfer, &renamed);
+            st = &renamed;
+        }
+        name = own;
     }
     if (!S_ISREG(st->st_mode))
         copy_special(transfer, dir, name, st);
