@@ -20,7 +20,7 @@
 #include "fs/fuse/in_flight.h"
 #include "kernels/base/thread.h"
 
-#define WAKE_SIGNAL SIGUSR1
+#define WAKE_SIGNAL SIGUSR2 /* SIGUSR1 is blocked: signals.c waits for it */
 #define WAKE_EVERY_NS 2000000
 #define HEADER_ROOM 4096u
 

@@ -57,7 +57,7 @@ fails 1 "mnt/new: lies in a mount of the store $store: what is stored would be c
 fails 1 "mnt/sub/there: lies in a mount of the store $store: what is stored would be compressed twice: name a directory outside" \
     init mnt/sub/there
 fails 1 "mnt: is a mount of the store $store: name a directory outside" init mnt
-fails 1 "mnt/new: lies in a mount: use cp -a, or unmount it first" import --create tree mnt/new
+fails 1 "mnt/new: lies in a mount: use cp -a or --move, or unmount it first" import --create tree mnt/new
 run 32 mount -o create mnt/new tree
 says "^balefs: mnt/new: lies in a mount of the store $store: "
 is "$before" "$(find "$mnt" | sort)" "what is in the mount"
