@@ -256,13 +256,14 @@ static void copy_source_flushed(void *arg, int64_t result)
 void bale_file_copy(struct bale_file *from, struct bale_file *to, struct bale_copy *copy,
                     bale_file_done *done, void *arg)
 {
-    struct bale_copying *copying = calloc(1, sizeof *copying);
-
     copy->untrusted = false;
-    if (!copying || from == to || copy->length == 0 ||
-        copy->offset > BALE_SIZE_MAX - copy->length) {
-        free(copying);
-        done(arg, copying ? BALE_E_UNSUPPORTED : BALE_E_NOMEM);
+    if (from == to || copy->length == 0 || copy->offset > BALE_SIZE_MAX - copy->length) {
+        done(arg, BALE_E_UNSUPPORTED);
+        return;
+    }
+    struct bale_copying *copying = calloc(1, sizeof *copying);
+    if (!copying) {
+        done(arg, BALE_E_NOMEM);
         return;
     }
     *copying = (struct bale_copying){.from = bale_file_ref(from),
