@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/sync.h"
 #include "fs/base/timespec.h"
 #include "fs/cache/change.h"
 #include "fs/cache/copy.h"
@@ -313,7 +314,7 @@ static int sync_container(struct bale_file *file, bool durable)
 
     atomic_fetch_add(&file->volume->stats.syncs, 1);
     int err = bale_container_sync(file->container);
-    if (err == BALE_OK && inode && fsync(file->fd) != 0)
+    if (err == BALE_OK && inode && bale_sync_file(file->fd) != 0)
         err = bale_err_from_errno(errno);
     if (err != BALE_OK) {
         bale_volume_taint(file->volume);

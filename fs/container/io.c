@@ -15,6 +15,7 @@
 
 #include "format/err.h"
 #include "fs/base/open.h"
+#include "fs/base/sync.h"
 #include "fs/container/direct.h"
 #include "kernels/base/container_of.h"
 
@@ -168,7 +169,7 @@ static int fd_sync(struct bale_io *io)
     int result;
 
     do
-        result = fsync(f->fd);
+        result = bale_sync_file(f->fd);
     while (result != 0 && errno == EINTR);
     if (result != 0)
         return bale_err_from_errno(errno);

@@ -13,6 +13,7 @@ work=
 daemon=      # the daemon in the foreground that mount_up started
 frozen=      # a backing file system to thaw at the end
 lossy_pid=   # the file system that lossy_up started
+lossy_device= # the loop device of lossy_disk_up
 loops=()     # loop devices to free at the end
 
 say() { printf '%s: %s\n' "$test_name" "$*"; }
@@ -171,6 +172,37 @@ lossy_down() {
     kill -KILL "$lossy_pid" 2>/dev/null || true
     wait "$lossy_pid" 2>/dev/null || true
     umount -l "$1"
+}
+
+# lossy_disk_up LOSSY TYPE DIR [PERCENT [MOUNT_OPTIONS]]: on DIR, a file system of that TYPE on a disk that loses what was
+# not flushed. The disk lies in $work/disk and $work/below.
+lossy_disk_up() {
+    local type=$2 dir=$3 image=$work/below/image new=no
+    mkdir -p "$work/disk" "$work/below"
+    lossy_up "$1" "$work/disk" "$work/below" "${4:-0}"
+    if [ ! -e "$image" ]; then
+        command -v "mkfs.$type" >/dev/null || skip "no mkfs.$type"
+        truncate -s 320M "$image"
+        "mkfs.$type" -q "$image" 2>>"$work/err" || fail "mkfs.$type"
+        sync "$image" "$work/below"
+        new=yes
+    fi
+    lossy_device=$(losetup -f --show "$image") || skip "no loop device"
+    mount -o "${5:-defaults}" "$lossy_device" "$dir" || fail "$type cannot be mounted"
+    [ $new = no ] || sync -f "$dir"
+}
+
+# lossy_disk_down DIR: the disk loses what was not flushed. The file system on it notices that its disk is gone, and lets
+# go of it.
+lossy_disk_down() {
+    local i
+    lossy_down "$1"
+    losetup -d "$lossy_device"
+    for ((i = 0; i < 3000; i++)); do
+        losetup "$lossy_device" >/dev/null 2>&1 || break
+        sleep 0.01
+    done
+    umount -l "$work/below"
 }
 
 # loop_fs TYPE MEGABYTES DIR: a fresh file system of that size, mounted on DIR

@@ -29,47 +29,26 @@ mount_begin lossy
 options=("" "io=direct" "memory=64M")
 percents=(0 0 30)
 lost= # "kill" if there was no loss in the last round
-image=$work/below/image device=
 backing=$work/backing store=$work/backing/store mnt=$work/mnt
 mkdir "$mnt" "$backing" "$work/disk"
 
 below_up() {
-    local at=$backing
-    [ -z "$disk" ] || at=$work/below
-    mkdir -p "$at"
-    lossy_up "$lossy" "$work/disk" "$at" "$1"
-    [ -z "$disk" ] || disk_up
-}
-
-disk_up() {
-    local new=no
-    if [ ! -e "$image" ]; then
-        command -v "mkfs.$disk" >/dev/null || skip "no mkfs.$disk"
-        truncate -s 320M "$image"
-        "mkfs.$disk" -q "$image" || fail "mkfs.$disk"
-        sync "$image" "$work/below"
-        new=yes
+    if [ -n "$disk" ]; then
+        lossy_disk_up "$lossy" "$disk" "$backing" "$1" "$disk_options"
+    else
+        lossy_up "$lossy" "$work/disk" "$backing" "$1"
     fi
-    device=$(losetup -f --show "$image") || skip "no loop device"
-    mount -o "$disk_options" "$device" "$backing" || fail "seed $seed, round $round: $disk cannot be mounted"
-    [ $new = no ] || sync -f "$backing"
 }
 
 below_down() {
-    lossy_down "$backing"
-    [ -z "$disk" ] || disk_down
+    if [ -n "$disk" ]; then
+        lossy_disk_down "$backing"
+    else
+        lossy_down "$backing"
+    fi
 }
 
-# The file system notices that its disk is gone, and lets go of it.
-disk_down() {
-    losetup -d "$device"
-    for ((i = 0; i < 3000; i++)); do
-        losetup "$device" >/dev/null 2>&1 || break
-        sleep 0.01
-    done
-    umount -l "$work/below"
-}
-
+[ "$disk" != btrfs ] || export POWER_BTRFS=yes
 coproc WORKER { exec "$power" "$mnt" "$store" "$seed"; }
 
 # order WORD...: what the worker does

@@ -36,7 +36,7 @@
 
 atomic_bool power_lost;
 const char *power_mnt;
-bool power_plain;
+bool power_plain, power_btrfs;
 
 static const char *store;
 static uint64_t seed, rounds;
@@ -246,6 +246,7 @@ int main(int argc, char **argv)
     seed = strtoull(argv[3], NULL, 10);
     setenv("POWER_MNT", power_mnt, 1);
     power_plain = getenv("POWER_PLAIN");
+    power_btrfs = getenv("POWER_BTRFS");
     for (unsigned i = 0; i < ACTORS; i++)
         actors[i] = make_actor(i);
     while (fgets(line, sizeof line, stdin)) {

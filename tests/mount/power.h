@@ -23,10 +23,11 @@ enum {
 #define POWER_SIZE ((size_t)192 << 10) /* of the largest file */
 #define POWER_PAGE ((size_t)4096)
 
-/* The versions that may be found after the loss; the first is durable, the last is the newest. */
+/* The versions from v[first] on may be found after the loss; v[first] is durable, the last is the
+ * newest. */
 struct versions {
     int64_t *v;
-    size_t count, room;
+    size_t first, count, room;
 };
 
 struct blob {
@@ -71,6 +72,8 @@ struct actor {
 extern atomic_bool power_lost; /* from when on calls may fail */
 extern const char *power_mnt;
 extern bool power_plain; /* POWER_PLAIN is set: neither O_TMPFILE nor RENAME_EXCHANGE */
+/* POWER_BTRFS is set: names as btrfs keeps them (doc/durability.md). */
+extern bool power_btrfs;
 
 uint64_t power_random(struct actor *actor, uint64_t below);
 void power_note(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));

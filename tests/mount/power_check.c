@@ -32,7 +32,7 @@ static bool no(struct why *why, const char *format, ...)
 
 static bool may_be(const struct versions *versions, int64_t value)
 {
-    for (size_t i = 0; i < versions->count; i++)
+    for (size_t i = versions->first; i < versions->count; i++)
         if (versions->v[i] == value)
             return true;
     return false;
@@ -185,7 +185,7 @@ static void look_at_name(struct actor *actor, struct object *dir, unsigned i, co
         found_is(name, -1, killed);
         return;
     }
-    for (size_t v = name->count; v-- > 0;) {
+    for (size_t v = name->count; v-- > name->first;) {
         struct object *object = name->v[v] < 0 ? NULL : actor->objects[name->v[v]];
         if (!object || !look(actor, object, path, &st, killed, &why))
             continue;
@@ -194,7 +194,8 @@ static void look_at_name(struct actor *actor, struct object *dir, unsigned i, co
             look_at_dir(actor, object, path, killed);
         return;
     }
-    power_fault(actor, "%s: %s", path, name->count == 1 && name->v[0] < 0 ? "is there" : why.text);
+    power_fault(actor, "%s: %s", path,
+                power_now(name) < 0 && name->first == name->count - 1 ? "is there" : why.text);
     power_set(name, -1);
 }
 

@@ -15,6 +15,7 @@ void power_push(struct versions *versions, int64_t value)
         assert(versions->v);
     }
     versions->v[versions->count++] = value;
+    versions->first = 0;
 }
 
 int64_t power_now(const struct versions *versions)
@@ -32,6 +33,16 @@ static void settle(struct versions *versions)
 {
     if (versions->count > 1)
         power_set(versions, power_now(versions));
+}
+
+/* After an fsync. On btrfs the name may be anything again that it was since the last sync of the
+ * whole, as soon as it is changed. */
+static void settle_name(struct versions *name)
+{
+    if (power_btrfs)
+        name->first = name->count - 1;
+    else
+        settle(name);
 }
 
 struct object *power_object(struct actor *actor, mode_t type, mode_t mode)
@@ -97,7 +108,7 @@ static void promise_above(struct actor *actor, const struct object *object)
 }
 
 /* After the sync of an inode its names are durable, and its former names are gone: changing a name
- * changes the inode too. */
+ * changes the inode too. On btrfs, former names may still be there. */
 static void promise_names(struct actor *actor, struct object *object)
 {
     power_list(actor);
@@ -110,9 +121,12 @@ static void promise_names(struct actor *actor, struct object *object)
                 from--;
             if (from == 0)
                 continue;
-            from = from < name->count ? from : name->count - 1;
-            name->count -= from;
-            memmove(name->v, name->v + from, name->count * sizeof *name->v);
+            if (from == name->count) {
+                settle_name(name);
+            } else if (!power_btrfs) {
+                name->count -= from;
+                memmove(name->v, name->v + from, name->count * sizeof *name->v);
+            }
         }
     }
     object->promised = true;
@@ -162,7 +176,7 @@ void power_promise_dir(struct actor *actor, const struct place *place)
     settle_inode(dir);
     promise_names(actor, dir);
     for (unsigned i = 0; i < POWER_NAMES; i++) {
-        settle(&dir->names[i]);
+        settle_name(&dir->names[i]);
         if (power_now(&dir->names[i]) >= 0)
             actor->objects[power_now(&dir->names[i])]->promised = true;
     }
