@@ -236,6 +236,7 @@ static bool sync_all(struct actor *actor)
     power_note(actor, "balefs sync");
     if (!power_sync())
         return false;
+    power_note(actor, "  it returned");
     power_promise_all(actor);
     return true;
 }
