@@ -13,7 +13,7 @@ work=
 daemon=      # the daemon in the foreground that mount_up started
 frozen=      # a backing file system to thaw at the end
 lossy_pid=   # the file system that lossy_up started
-lossy_device= # the loop device of lossy_disk_up
+lossy_loop=  # of lossy_disk_up
 loops=()     # loop devices to free at the end
 
 say() { printf '%s: %s\n' "$test_name" "$*"; }
@@ -59,7 +59,7 @@ mount_end() {
         done
         kill -KILL "$daemon" 2>/dev/null
     fi
-    for i in ${loops[@]+"${loops[@]}"}; do
+    for i in ${loops[@]+"${loops[@]}"} $lossy_loop; do
         losetup -d "$i" 2>/dev/null
     done
     if [ "${KEEP:-no}" = yes ]; then
@@ -187,8 +187,8 @@ lossy_disk_up() {
         sync "$image" "$work/below"
         new=yes
     fi
-    lossy_device=$(losetup -f --show "$image") || skip "no loop device"
-    mount -o "${5:-defaults}" "$lossy_device" "$dir" || fail "$type cannot be mounted"
+    lossy_loop=$(losetup -f --show "$image") || skip "no loop device"
+    mount -o "${5:-defaults}" "$lossy_loop" "$dir" || fail "$type cannot be mounted"
     [ $new = no ] || sync -f "$dir"
 }
 
@@ -197,11 +197,12 @@ lossy_disk_up() {
 lossy_disk_down() {
     local i
     lossy_down "$1"
-    losetup -d "$lossy_device"
+    losetup -d "$lossy_loop"
     for ((i = 0; i < 3000; i++)); do
-        losetup "$lossy_device" >/dev/null 2>&1 || break
+        losetup "$lossy_loop" >/dev/null 2>&1 || break
         sleep 0.01
     done
+    lossy_loop=
     umount -l "$work/below"
 }
 
