@@ -154,9 +154,15 @@ static size_t list_top_acls(struct bale_mount *mount, struct bale_node *node, ch
     return length;
 }
 
+/* Copying programs must not make other files lossy. */
+static bool makes_lossy(int fd, const char *name)
+{
+    return strcmp(name, BALE_XATTR_MATCH) == 0 && bale_properties_has_bound(fd);
+}
+
 /* Removes the names that are not shown; returns the new length. Trusted attributes are shown to
  * root alone: the kernel refuses other users their values, but leaves the list to this process. */
-static size_t filter_names(const struct bale_mount *mount, const struct bale_node *node,
+static size_t filter_names(const struct bale_mount *mount, const struct bale_node *node, int fd,
                            bool trusted, bool acls, char *list, size_t length)
 {
     size_t kept = 0;
@@ -165,7 +171,7 @@ static size_t filter_names(const struct bale_mount *mount, const struct bale_nod
         size_t size = strlen(list + at) + 1;
         if ((trusted || strncmp(list + at, TRUSTED, strlen(TRUSTED)) != 0) &&
             (acls || !is_acl(list + at)) && !bale_xattr_is_setting(node, list + at) &&
-            bale_xattr_check_name(mount, node, list + at) == 0) {
+            !makes_lossy(fd, list + at) && bale_xattr_check_name(mount, node, list + at) == 0) {
             memmove(list + kept, list + at, size);
             kept += size;
         }
@@ -196,7 +202,7 @@ void bale_op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
     }
     if (!e) {
         bool trusted = fuse_req_ctx(req)->uid == 0;
-        size_t length = filter_names(mount, node, trusted, !top, list, (size_t)got);
+        size_t length = filter_names(mount, node, path.fd, trusted, !top, list, (size_t)got);
         if (top)
             length += list_top_acls(mount, node, list + length);
         if (bale_node_is_regular(node))

@@ -175,17 +175,24 @@ int bale_properties_for_new(const struct bale_store *store, int dir_fd, const ch
     return err;
 }
 
+static bool line_is_lossy(const char *line)
+{
+    struct bale_setting setting;
+    size_t glob;
+
+    return bale_match_parse(line, &glob, &setting, NULL) == BALE_OK &&
+           bale_codec_is_lossy(setting.codec);
+}
+
 /* Removes the match lines that are lossy. */
 static void drop_lossy(char *lines)
 {
     char *kept = lines, *rest = lines, *line;
 
     while ((line = strsep(&rest, "\n"))) {
-        struct bale_setting setting;
-        size_t glob, length = strlen(line);
+        size_t length = strlen(line);
 
-        if (length == 0 || (bale_match_parse(line, &glob, &setting, NULL) == BALE_OK &&
-                            bale_codec_is_lossy(setting.codec)))
+        if (length == 0 || line_is_lossy(line))
             continue;
         if (kept > lines)
             *kept++ = '\n';
@@ -193,6 +200,19 @@ static void drop_lossy(char *lines)
         kept += length;
     }
     *kept = '\0';
+}
+
+bool bale_properties_has_bound(int dir_fd)
+{
+    char value[VALUE_MAX], *rest = value, *line;
+    int err = get_value(dir_fd, BALE_XATTR_MATCH, value);
+
+    if (err != 0)
+        return err != BALE_E_NOENT;
+    while ((line = strsep(&rest, "\n")))
+        if (line_is_lossy(line))
+            return true;
+    return false;
 }
 
 int bale_properties_inherit(int parent_fd, int child_fd)

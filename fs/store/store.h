@@ -226,6 +226,8 @@ void bale_properties_fit_extent(const struct bale_store *store, struct bale_cont
 /* Copies the three setting attributes from a directory to a new one inside it, without match lines
  * that are lossy: these are for files of their own directory alone. */
 int bale_properties_inherit(int parent_fd, int child_fd);
+/* Whether one of the directory's match lines is lossy, or they cannot be read. */
+bool bale_properties_has_bound(int dir_fd);
 /* Checks a value for one of the three setting attributes of a directory: BALE_E_INVALID or
  * BALE_E_TOOBIG, and why. clean gets the normalised text with a NUL (room for 4096 bytes):
  * "zstd:3", "131072", or lines "GLOB CODEC" with a newline between. */

@@ -67,6 +67,12 @@ is cusz:f32,abs=9.765625e-4 "$(codec_of "$mnt/run/steps.bin")" "setting of steps
 "$BALEFS" get "$mnt/run/steps.bin" | grep -q 'codec cusz:f32,abs=9.765625e-4,' || fail "the setting is said to be a default"
 is auto "$(codec_of "$mnt/run/sub/steps.bin")" "setting of sub/steps.bin"
 ! getfattr -d "$mnt/run/steps.bin" 2>/dev/null | grep -q balefs.codec || fail "a setting with a bound is listed"
+# Nor do copying programs take the line to another directory, where files would be rounded that nobody asked for.
+cp -a "$mnt/run" "$mnt/copy"
+is "" "$(getfattr -d "$mnt/run" "$mnt/copy" 2>/dev/null)" "attributes that copying programs see"
+is auto "$(cp "$work/steps" "$mnt/copy/steps2.bin" && codec_of "$mnt/copy/steps2.bin")" "setting of a new file in a copy"
+"$BALEFS" get "$mnt/run" | grep -qF '*.bin' || fail "balefs get does not show the line"
+rm -r "$mnt/copy"
 mount_down "$mnt"
 
 is float "$(codecs_of field)" "codec of field"
