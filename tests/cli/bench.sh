@@ -103,3 +103,8 @@ is "" "$out" "what is measured for a picture that cannot be drawn"
 run 1 bench "${few[@]}" --codec store --svg /dev/full data
 says '^balefs: /dev/full: cannot be written: No space left on device$'
 prints '^store '
+
+# Chunks that a codec makes larger than asked for, in each run.
+run 0 bench --runs 2 --threads 2 --json --codec float:f32,dims=100x100x100 --extent 1M mixed
+is "8" "$(json 'sum(d["codecs"][0]["frames"].values())')" "frames of an array with large planes"
+run 0 bench engine --sizes 1M --seconds 0.02 --threads 2 --codec float:f32,dims=100x100x100 mixed

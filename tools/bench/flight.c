@@ -62,6 +62,8 @@ static struct bale_item *take_ready(struct bale_flight *flight, uint64_t bytes)
     while (taken < bytes && (item = bale_item_list_pop(&flight->ready))) {
         taken += item->frame.raw_length;
         flight->under_way++;
+        if (item->kind == BALE_ITEM_ENCODE) /* the last time may have made larger ones */
+            item->frame.chunk_log2 = BALE_CHUNK_LOG2_DEFAULT;
         bale_item_list_append(&list, item);
     }
     return list.first;

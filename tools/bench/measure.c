@@ -176,9 +176,23 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Sets what an encode changes: what an open setting chose, and chunks larger than asked for. */
+static void prepare(struct bale_bench_data *data, enum bale_item_kind kind,
+                    const struct bale_setting *setting)
+{
+    for (size_t i = 0; i < data->count; i++) {
+        struct bale_item *item = &data->items[i];
+        item->kind = kind;
+        if (kind == BALE_ITEM_ENCODE) {
+            item->setting = *setting;
+            item->frame.chunk_log2 = data->how->chunk_log2;
+        }
+    }
+}
+
 /* Measures the median speed of several runs. */
 static int time_runs(struct bale_bench_data *data, struct bale_engine *engine,
-                     const struct bale_setting *setting, double *speed)
+                     enum bale_item_kind kind, const struct bale_setting *setting, double *speed)
 {
     const struct bale_bench_how *how = data->how;
     double *times = data->times;
@@ -188,6 +202,7 @@ static int time_runs(struct bale_bench_data *data, struct bale_engine *engine,
     while (runs < how->runs && (runs == 0 || total < PATIENCE)) {
         if (how->tick)
             how->tick(how->argument, setting);
+        prepare(data, kind, setting);
         int err = run_all(data, engine, &times[runs]);
         if (err < 0)
             return err;
@@ -196,16 +211,6 @@ static int time_runs(struct bale_bench_data *data, struct bale_engine *engine,
     qsort(times, runs, sizeof *times, by_value);
     *speed = (double)data->size / ((times[(runs - 1) / 2] + times[runs / 2]) / 2);
     return BALE_OK;
-}
-
-static int time_compress(struct bale_bench_data *data, struct bale_engine *engine,
-                         const struct bale_setting *setting, double *speed)
-{
-    for (size_t i = 0; i < data->count; i++) {
-        data->items[i].kind = BALE_ITEM_ENCODE;
-        data->items[i].setting = *setting;
-    }
-    return time_runs(data, engine, setting, speed);
 }
 
 /* Decodes into other memory than the input, and compares. */
@@ -222,12 +227,11 @@ static int time_decompress(struct bale_bench_data *data, struct bale_engine *eng
         return BALE_E_NOMEM;
     for (size_t i = 0; i < data->count; i++) {
         originals[i] = data->items[i].raw;
-        data->items[i].kind = BALE_ITEM_DECODE;
         data->items[i].raw = at;
         at += data->items[i].frame.raw_length;
     }
     memset(data->raw, 1, data->size);
-    err = time_runs(data, engine, setting, speed);
+    err = time_runs(data, engine, BALE_ITEM_DECODE, setting, speed);
     for (size_t i = 0; i < data->count; i++) {
         struct bale_item *item = &data->items[i];
         assert(originals[i]);
@@ -242,7 +246,7 @@ static int time_decompress(struct bale_bench_data *data, struct bale_engine *eng
 static int time_both(struct bale_bench_data *data, struct bale_engine *engine,
                      const struct bale_setting *setting, struct bale_bench_speed *speed)
 {
-    int err = time_compress(data, engine, setting, &speed->compress);
+    int err = time_runs(data, engine, BALE_ITEM_ENCODE, setting, &speed->compress);
 
     return err < 0 ? err : time_decompress(data, engine, setting, &speed->decompress);
 }
