@@ -48,7 +48,8 @@ bool bale_engine_takes(const struct bale_engine_bench *bench, enum bale_side sid
  * an extent before the item is given to an engine. */
 static void settle(struct bale_engine_bench *bench, struct bale_setting setting)
 {
-    if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter)
+    if (setting.codec == bench->settled.codec && setting.parameter == bench->settled.parameter &&
+        bale_field_equal(&setting.field, &bench->settled.field))
         return;
     for (size_t i = 0; i < bench->count; i++)
         bench->items[i].setting =
