@@ -1,7 +1,8 @@
 /* The program with another default, for the tests: linked with -Wl,--wrap for the functions below.
  * A mount that does not say which engine it wants has engine=gpu, and can be used only when the GPU
  * engine is open or given up. The GPU gets also what somebody waits for, or short tests would not
- * reach it. What the GPU did goes to the file that BALE_GPU_REPORT names, for
+ * reach it. BALE_TEST_CODEC: what an engine encodes is encoded with this codec, whatever the file's
+ * setting is. What the GPU did goes to the file that BALE_GPU_REPORT names, for
  * tests/support/gpu_report: lines on the way, for mounts that are killed, and one at the end. */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,9 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "format/err.h"
 #include "format/reason.h"
 #include "fs/daemon/daemon.h"
 #include "kernels/engine/dispatch.h"
+#include "kernels/frame/setting.h"
 
 int __real_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                              void (*ready)(void *arg), void *arg);
@@ -38,13 +41,30 @@ static struct {
     struct bale_dispatch_options asked; /* what it was made with */
     sem_t settled;                      /* the GPU engine is open or given up */
     atomic_uint_fast64_t submits;
+    bool forced; /* everything is encoded with: */
+    struct bale_setting setting;
 } on_gpu;
+
+static void force_codec(void)
+{
+    const char *codec = getenv("BALE_TEST_CODEC");
+    struct bale_reason why = {0};
+
+    if (!codec)
+        return;
+    if (bale_setting_parse(codec, &on_gpu.setting, &why) != BALE_OK) {
+        fprintf(stderr, "BALE_TEST_CODEC=%s: %s\n", codec, why.text);
+        abort();
+    }
+    on_gpu.forced = true;
+}
 
 int __wrap_bale_daemon_serve(const struct bale_mount_options *options, struct bale_reason *why,
                              void (*ready)(void *arg), void *arg)
 {
     struct bale_mount_options changed = *options;
 
+    force_codec();
     on_gpu.wanted = options->engine.choice != BALE_ENGINE_CPU;
     if (on_gpu.wanted)
         changed.engine.choice = BALE_ENGINE_GPU;
@@ -86,16 +106,18 @@ static void report(void)
     close(fd);
 }
 
-static void lower(struct bale_item *item)
+static void change(struct bale_item *item)
 {
     if (item->priority == BALE_PRIORITY_HIGH)
         item->priority = BALE_PRIORITY_NORMAL;
+    if (on_gpu.forced && item->kind == BALE_ITEM_ENCODE)
+        item->setting = on_gpu.setting;
 }
 
 static void submit(struct bale_engine *engine, struct bale_item *list)
 {
     for (struct bale_item *item = list; item; item = item->next)
-        lower(item);
+        change(item);
     on_gpu.dispatch->submit(engine, list);
     uint64_t count = atomic_fetch_add(&on_gpu.submits, 1) + 1;
     if ((count & (count - 1)) == 0)
@@ -105,7 +127,7 @@ static void submit(struct bale_engine *engine, struct bale_item *list)
 static bool run_inline(struct bale_engine *engine, struct bale_item *item,
                        struct bale_scratch *scratch)
 {
-    lower(item);
+    change(item);
     return on_gpu.dispatch->run_inline(engine, item, scratch);
 }
 
