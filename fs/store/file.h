@@ -52,8 +52,6 @@ int bale_store_file_replace_json(int dir, const char *name, const json_t *json, 
 /* Call it for a new file whose contents are to be replaced in place: where that would need space
  * for a copy (btrfs), makes the file one that is written to in place. */
 void bale_store_file_keep_place(int fd);
-/* Writes at position 0; errno is set on failure. */
-int bale_write_all(int fd, const char *text, size_t length);
 /* fsync of a directory. A file system that does not know it is assumed not to need it. */
 int bale_sync_directory(int fd);
 /* Reads a JSON object, which the caller releases. path is the store's, for why. */

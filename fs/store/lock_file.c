@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/write_all.h"
 #include "fs/store/file.h"
 #include "fs/store/holder.h"
 
@@ -67,7 +68,8 @@ static int put_text(int fd, const char *text)
 {
     size_t length = strlen(text);
 
-    if (bale_write_all(fd, text, length) < 0 || ftruncate(fd, (off_t)length) < 0 || fsync(fd) < 0)
+    if (bale_write_all(fd, text, length, 0) < 0 || ftruncate(fd, (off_t)length) < 0 ||
+        fsync(fd) < 0)
         return bale_err_from_errno(errno);
     return 0;
 }

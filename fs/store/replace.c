@@ -12,25 +12,11 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/write_all.h"
 #include "fs/store/file.h"
 
 #define NAME_SIZE 64
 #define PLACE 4096
-
-int bale_write_all(int fd, const char *text, size_t length)
-{
-    size_t done = 0;
-
-    while (done < length) {
-        ssize_t put = pwrite(fd, text + done, length - done, (off_t)done);
-
-        if (put < 0 && errno != EINTR)
-            return bale_err_from_errno(errno);
-        if (put > 0)
-            done += (size_t)put;
-    }
-    return 0;
-}
 
 int bale_sync_directory(int fd)
 {
@@ -80,7 +66,7 @@ static int open_new(int dir, const char *name, bool spare, int *fd)
 /* In place: what a file has is not given up, because it may not be had again. errno is set. */
 static bool fill(int fd, const char *text, size_t length)
 {
-    return bale_write_all(fd, text, length) == 0 && ftruncate(fd, (off_t)length) == 0 &&
+    return bale_write_all(fd, text, length, 0) == 0 && ftruncate(fd, (off_t)length) == 0 &&
            fchmod(fd, 0644) == 0 && fsync(fd) == 0;
 }
 
@@ -100,7 +86,7 @@ static void make_spare(int dir, const char *name, const char *text, size_t lengt
     if (bale_store_file_create(dir, name, &fd) < 0)
         return;
     bale_store_file_keep_place(fd);
-    (void)bale_write_all(fd, text, length);
+    (void)bale_write_all(fd, text, length, 0);
     close(fd);
 }
 

@@ -10,6 +10,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/base/write_all.h"
 #include "kernels/frame/setting.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/export.h"
@@ -98,21 +99,6 @@ static bool is_there(const struct outgoing *out)
            ((st.st_mode ^ want->st_mode) & 07777) == 0 && is_synced(out);
 }
 
-static int write_all(int fd, const uint8_t *data, size_t length, uint64_t at)
-{
-    while (length > 0) {
-        ssize_t put = pwrite(fd, data, length, (off_t)at);
-        if (put < 0 && errno != EINTR)
-            return errno;
-        if (put > 0) {
-            data += put;
-            at += (uint64_t)put;
-            length -= (size_t)put;
-        }
-    }
-    return 0;
-}
-
 /* Copies the data in [at, end) with this thread's buffer. */
 static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8_t *buffer,
                        uint64_t at, uint64_t end)
@@ -124,10 +110,10 @@ static void copy_share(struct outgoing *out, struct bale_scratch *scratch, uint8
         to = to < end ? to : end;
         int err = bale_contents_read(&out->contents, scratch, from, (size_t)(to - from), buffer,
                                      &out->damage);
-        int e = err == BALE_OK ? write_all(out->file.fd, buffer, (size_t)(to - from), from)
-                               : bale_err_to_errno(err);
-        if (e)
-            atomic_store(&out->error, e);
+        if (err != BALE_OK)
+            atomic_store(&out->error, bale_err_to_errno(err));
+        else if (bale_write_all(out->file.fd, buffer, (size_t)(to - from), from) != 0)
+            atomic_store(&out->error, errno);
         atomic_fetch_add(&out->copied, to - from);
         bale_transfer_note(out->task->transfer, to - from);
         at = to;

@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/base/write_all.h"
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
 #include "tools/transfer/import.h"
@@ -64,22 +65,6 @@ static bool choose_settings(struct incoming *in)
 
 /* ---- Contents -------------------------------------------------------------------------------- */
 
-/* 0 or an errno. */
-static int write_all(int fd, const uint8_t *data, size_t length, uint64_t at)
-{
-    while (length > 0) {
-        ssize_t put = pwrite(fd, data, length, (off_t)at);
-        if (put < 0 && errno != EINTR)
-            return errno;
-        if (put > 0) {
-            data += put;
-            at += (uint64_t)put;
-            length -= (size_t)put;
-        }
-    }
-    return 0;
-}
-
 /* Copies [at, end) of the source, or up to its end. *e: the source cannot be read. Returns an errno
  * of the target. */
 static int copy_data(struct incoming *in, uint8_t *buffer, uint64_t at, uint64_t end, int *e)
@@ -93,9 +78,8 @@ static int copy_data(struct incoming *in, uint8_t *buffer, uint64_t at, uint64_t
             *e = got < 0 ? errno : 0;
             return 0;
         }
-        int put = write_all(in->copy, buffer, (size_t)got, at);
-        if (put)
-            return put;
+        if (bale_write_all(in->copy, buffer, (size_t)got, at) != 0)
+            return errno;
         at += (uint64_t)got;
         in->size += (uint64_t)got;
         bale_transfer_note(in->task->transfer, 0);
