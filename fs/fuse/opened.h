@@ -63,6 +63,12 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 /* One more use of a file that is open. False: it is not. node may be NULL. */
 bool bale_use_hold(struct bale_mount *mount, struct bale_node *node);
 
+/* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is
+ * being closed is closed. False: there is none, or this thread may be needed to close it. */
+bool bale_opened_wait_close(void *mount);
+
+/* ---- opened_handle.c ---- */
+
 /* Makes the use an open file of the kernel's, as fi->flags say, and tells in fi how the kernel may
  * cache it. fi->fh is a handle (bale_handle_is_direct). The use then lasts until drop. */
 void bale_use_add_handle(struct bale_use *use, struct fuse_file_info *fi);
@@ -80,9 +86,6 @@ static inline bool bale_handle_is_sync(const struct fuse_file_info *fi)
     return fi->fh & BALE_HANDLE_SYNC;
 }
 
-/* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is
- * being closed is closed. False: there is none, or this thread may be needed to close it. */
-bool bale_opened_wait_close(void *mount);
 /* Drops all handles of the kernel. Only when no handler runs. */
 void bale_opened_close_all(struct bale_mount *mount);
 
