@@ -1,7 +1,8 @@
 /* What the sources of the store share. Only for fs/store and its tests. Calls go one way: volume.c,
  * properties.c, init.c and remake.c, store.c, session.c, result.c, lock_watch.c, lock_look.c,
- * session_file.c, session_list.c, lock.c, config.c and top.c, lock_directory.c, lock_file.c,
- * holder.c, probe.c, match.c, exists.c, log.c, touch.c, replace.c, file.c, platform.c. */
+ * session_file.c, session_list.c, lock.c, config.c and top.c, config_json.c, lock_directory.c,
+ * lock_file.c, holder.c, probe.c, match.c, exists.c, log.c, touch.c, replace.c, file.c,
+ * platform.c. */
 #ifndef BALE_FS_STORE_INTERNAL_H
 #define BALE_FS_STORE_INTERNAL_H
 
@@ -123,6 +124,15 @@ int bale_config_restore(struct bale_store *store);
 int bale_config_remake(struct bale_store *store, const struct bale_store_config *config,
                        struct bale_reason *why);
 void bale_config_free(struct bale_store *store);
+
+/* config_json.c */
+/* config is zeroed. The caller frees what it owns, also on failure. */
+int bale_config_from_json(const json_t *json, const char *path, struct bale_store_config *config,
+                          struct bale_reason *why);
+/* Checks what a user may change, and puts it into json: codec, extent, whether that is chosen, and
+ * match. */
+int bale_config_put(json_t *json, const struct bale_store_config *config, const char *path,
+                    struct bale_reason *why);
 /* Makes a new volume.json with a new uuid; the caller releases it. */
 int bale_config_new(const struct bale_store_config *config, const char *path, json_t **json,
                     struct bale_reason *why);
