@@ -1,7 +1,6 @@
 /* balefs umount: ends a mount, and returns when all is stored and the daemon has ended. */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,20 +8,16 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <jansson.h>
-
 #include "format/err.h"
-#include "fs/store/store.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
 #include "tools/common/message.h"
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 #include "tools/common/options.h"
-#include "tools/mount/holders.h"
+#include "tools/mount/daemon_end.h"
 #include "tools/mount/mount.h"
 
 static const char help[] =
@@ -57,126 +52,23 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-#define PATIENCE_MS 3000 /* before a message says what is waited for */
-
 struct leaving {
-    const struct bale_mount_line *mount;
+    struct bale_daemon_end daemon;
     struct bale_umount_how how;
-    bool read_only;
-    int pidfd; /* the daemon, or -1 */
-    int pid;   /* 0: unknown */
-    char store[sizeof((struct bale_control_status *)0)->store];
-    char log[sizeof((struct bale_control_status *)0)->log]; /* or empty */
 };
 
 /* Stores everything. False after a message; with force a message only warns. */
 static bool drain(int fd, const struct leaving *leaving)
 {
-    if (leaving->read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
+    if (leaving->daemon.read_only || (syncfs(fd) == 0 && ioctl(fd, BALE_IOC_SYNC) == 0))
         return true;
-    bale_message("%s: not everything written can be stored: %s: %s", leaving->mount->point,
+    bale_message("%s: not everything written can be stored: %s: %s", leaving->daemon.mount->point,
                  strerror(errno),
                  leaving->how.force || leaving->how.run ? "unmounting anyway"
                  : errno == ENOSPC || errno == EDQUOT
                      ? "make room in the store, or give up what cannot be stored with --force"
                      : "see the daemon's log; --force gives up what cannot be stored");
     return false;
-}
-
-/* Opens a pidfd of the daemon, or returns -1. Checks that the process is a balefs here too: if the
- * daemon lives in another container, the number may belong to some other process. */
-static int open_daemon(int pid)
-{
-    char path[48], name[16] = "";
-    int pidfd = pid > 0 ? (int)syscall(SYS_pidfd_open, pid, 0) : -1;
-
-    if (pidfd < 0)
-        return -1;
-    snprintf(path, sizeof path, "/proc/%d/comm", pid);
-    FILE *file = fopen(path, "re");
-    if (!file || !fgets(name, sizeof name, file) || strncmp(name, "balefs", 6) != 0) {
-        close(pidfd);
-        pidfd = -1;
-    }
-    if (file)
-        fclose(file);
-    return pidfd;
-}
-
-static int milliseconds_since(const struct timespec *start)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
-}
-
-/* After a while without an end: says what is waited for, or who keeps the daemon, which then goes
- * on. False: waiting is useless. */
-static bool may_end_yet(const struct leaving *leaving)
-{
-    char holders[256];
-
-    if (!bale_holders(leaving->mount, leaving->pid, holders, sizeof holders)) {
-        bale_message("%s: unmounted; waiting for its daemon to store what is left",
-                     leaving->mount->point);
-        return true;
-    }
-    bale_message(
-        "%s: unmounted here and stored, but still mounted in the mount namespace of %s: end that, "
-        "or end the daemon with kill %d, which stores everything first",
-        leaving->mount->point, holders, leaving->pid);
-    return false;
-}
-
-/* Waits until the daemon has ended: for its process if that is visible, else for the lock of the
- * store. False after a message: it is kept from ending. */
-static bool wait_for_end(const struct leaving *leaving)
-{
-    struct pollfd end = {.fd = leaving->pidfd, .events = POLLIN};
-    struct timespec start;
-    char who[256];
-    bool reported = false;
-
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    for (;;) {
-        if (poll(&end, leaving->pidfd >= 0, 50) > 0)
-            return true;
-        if (leaving->pidfd < 0 &&
-            (leaving->read_only || !bale_store_locked_by(leaving->store, who, sizeof who)))
-            return true;
-        if (!reported && milliseconds_since(&start) > PATIENCE_MS) {
-            if (!may_end_yet(leaving))
-                return false;
-            reported = true;
-        }
-    }
-}
-
-/* Reports the result that the daemon wrote when it ended. False: not everything was stored. */
-static bool ended_well(const struct leaving *leaving)
-{
-    bool well = false;
-
-    if (leaving->read_only)
-        return true;
-    json_t *last = bale_store_last_unmount(leaving->store);
-    const json_t *process = json_object_get(last, "process");
-    const char *result = json_string_value(json_object_get(last, "result"));
-    if (!json_is_integer(process) || (leaving->pid && json_integer_value(process) != leaving->pid))
-        bale_message(
-            "%s: unmounted, but its daemon did not end cleanly: see its log, and check the "
-            "store with balefs fsck",
-            leaving->mount->point);
-    else if (!json_is_true(json_object_get(last, "clean")))
-        bale_message("%s: unmounted: %s", leaving->mount->point,
-                     result ? result : "not everything was stored: see the daemon's log");
-    else
-        well = true;
-    if (!well && leaving->log[0])
-        bale_message("%s: its daemon's log is %s", leaving->mount->point, leaving->log);
-    json_decref(last);
-    return well;
 }
 
 static bool shows_all(const struct bale_mount_line *mount)
@@ -190,11 +82,11 @@ static bool goes_on(const struct leaving *leaving)
 {
     struct bale_mount_line other;
 
-    if (leaving->how.others || !bale_mounts_beside(leaving->mount, &other))
+    if (leaving->how.others || !bale_mounts_beside(leaving->daemon.mount, &other))
         return false;
-    if (shows_all(leaving->mount))
-        bale_message("%s: unmounted; the store is still mounted on %s", leaving->mount->point,
-                     other.point);
+    if (shows_all(leaving->daemon.mount))
+        bale_message("%s: unmounted; the store is still mounted on %s",
+                     leaving->daemon.mount->point, other.point);
     bale_mount_line_free(&other);
     return true;
 }
@@ -202,17 +94,17 @@ static bool goes_on(const struct leaving *leaving)
 /* Call it when everything is stored or given up, or if another mount of the store goes on. */
 static int unmount_and_wait(struct leaving *leaving)
 {
-    leaving->pidfd = open_daemon(leaving->pid);
-    int status = bale_unmount(leaving->mount->point, leaving->how);
+    leaving->daemon.pidfd = bale_daemon_end_open(leaving->daemon.pid);
+    int status = bale_unmount(leaving->daemon.mount->point, leaving->how);
     if (status == BALE_EXIT_DONE && !leaving->how.lazy && !goes_on(leaving)) {
         /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
-        if (leaving->how.others && leaving->pidfd >= 0)
-            (void)syscall(SYS_pidfd_send_signal, leaving->pidfd, SIGTERM, NULL, 0);
-        if (!wait_for_end(leaving) || !ended_well(leaving))
+        if (leaving->how.others && leaving->daemon.pidfd >= 0)
+            (void)syscall(SYS_pidfd_send_signal, leaving->daemon.pidfd, SIGTERM, NULL, 0);
+        if (!bale_daemon_end_wait(&leaving->daemon) || !bale_daemon_end_report(&leaving->daemon))
             status = BALE_EXIT_UNMOUNT_FAILED;
     }
-    if (leaving->pidfd >= 0)
-        close(leaving->pidfd);
+    if (leaving->daemon.pidfd >= 0)
+        close(leaving->daemon.pidfd);
     return status;
 }
 
@@ -232,15 +124,15 @@ static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
         return true;
     if (leaving->how.run && !leaving->how.force)
         bale_message("%s: is frozen: thawing it, because the command has ended",
-                     leaving->mount->point);
+                     leaving->daemon.mount->point);
     else if (!leaving->how.force)
         bale_message("%s: is frozen: end that with balefs thaw %s first, or use --force",
-                     leaving->mount->point, leaving->mount->point);
+                     leaving->daemon.mount->point, leaving->daemon.mount->point);
     else if (ioctl(fd, BALE_IOC_THAW, &(struct bale_control_freeze){0}) == 0 || errno == ETIME)
         return true;
     else
-        bale_message("%s: cannot be thawed: %s: the daemon's log says more", leaving->mount->point,
-                     strerror(errno));
+        bale_message("%s: cannot be thawed: %s: the daemon's log says more",
+                     leaving->daemon.mount->point, strerror(errno));
     return false;
 }
 
@@ -256,14 +148,15 @@ static int drain_and_leave(int fd, const struct bale_mount_line *mount, struct l
     }
     if (!answers) {
         bale_message("%s: its daemon does not answer: %s: unmount it with umount(8)",
-                     leaving->mount->point, strerror(errno));
+                     leaving->daemon.mount->point, strerror(errno));
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
     }
-    leaving->pid = mount_status.pid;
-    memcpy(leaving->store, mount_status.store, sizeof leaving->store);
-    memcpy(leaving->log, mount_status.log, sizeof leaving->log);
-    leaving->read_only = mount_status.read_only; /* remounting changes the kernel's flag alone */
+    leaving->daemon.pid = mount_status.pid;
+    memcpy(leaving->daemon.store, mount_status.store, sizeof leaving->daemon.store);
+    memcpy(leaving->daemon.log, mount_status.log, sizeof leaving->daemon.log);
+    /* Remounting changes the kernel's flag alone. */
+    leaving->daemon.read_only = mount_status.read_only;
     if (!may_leave(fd, leaving, mount_status.frozen)) {
         close(fd);
         return BALE_EXIT_UNMOUNT_FAILED;
@@ -305,7 +198,7 @@ static bool is_part(const struct bale_mount_line *mount)
  * daemon then stores what is left. */
 static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_how how)
 {
-    struct leaving leaving = {.mount = mount, .how = how, .pidfd = -1};
+    struct leaving leaving = {.daemon = {.mount = mount, .pidfd = -1}, .how = how};
     bool part = is_part(mount);
     int fd = part ? -1 : open_point(mount->point);
 
@@ -318,7 +211,7 @@ static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_h
         return status;
     }
     if (part || errno == ENXIO || (errno == EACCES && geteuid() == 0)) {
-        snprintf(leaving.store, sizeof leaving.store, "%s", mount->source);
+        snprintf(leaving.daemon.store, sizeof leaving.daemon.store, "%s", mount->source);
         return unmount_and_wait(&leaving);
     }
     if (errno == EACCES)
