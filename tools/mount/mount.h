@@ -6,6 +6,9 @@
 
 #include "fs/daemon/daemon.h"
 
+/* Stores everything written in the mount at path durably. False after a message. */
+bool bale_sync_mount(const char *path);
+
 /* Exit codes of mount(8) and umount(8). */
 enum { BALE_EXIT_UNMOUNT_USAGE = 1, BALE_EXIT_UNMOUNT_SYSTEM = 2, BALE_EXIT_UNMOUNT_FAILED = 32 };
 

@@ -10,6 +10,7 @@
 #include "tools/common/control.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/mount/mount.h"
 
 static const char sync_help[] =
     "usage: balefs sync MNT...\n"
@@ -29,7 +30,7 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-static bool sync_one(const char *path)
+bool bale_sync_mount(const char *path)
 {
     int fd;
 
@@ -58,7 +59,7 @@ static int sync_run(const struct bale_command *command, int argc, char **argv)
     if (optind == argc)
         return bale_usage_error(command, "MNT is missing");
     for (int i = optind; i < argc; i++)
-        if (!sync_one(argv[i]))
+        if (!bale_sync_mount(argv[i]))
             status = BALE_EXIT_FAILED;
     return status;
 }
