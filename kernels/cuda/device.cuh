@@ -88,6 +88,17 @@ cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec co
 cudaError_t bale_cuda_choose(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 cudaError_t bale_cuda_compare(struct bale_cuda_slot *slot, uint32_t count);
 
+/* workspace.cu: launches the step of a batch that needs a workspace; the slot's stream waits until
+ * the workspace is free. The slot has it until it leaves it, when the batch is done. */
+typedef cudaError_t bale_cuda_step(struct bale_cuda_slot *slot, enum cuda_codec codec,
+                                   uint32_t count);
+cudaError_t bale_cuda_in_workspace(struct bale_cuda_slot *slot, enum cuda_codec codec,
+                                   uint32_t count, bale_cuda_step *step);
+void bale_cuda_leave_workspace(struct bale_cuda_slot *slot);
+
+/* trial.cu: does a batch of each codec in the first slot, so that all kernels are loaded. */
+int bale_cuda_try_codecs(struct bale_cuda_device *device);
+
 /* runtime.cu */
 cudaError_t bale_cuda_open_stream(cudaStream_t *stream);
 int bale_cuda_error(cudaError_t error);

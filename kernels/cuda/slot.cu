@@ -170,56 +170,13 @@ cudaError_t unpack(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
                               slot->stream, slot->chunks, count, slot->lists, slot->results);
 }
 
-cuda_workspace *least_busy_workspace(bale_cuda_device *device)
-{
-    cuda_workspace *least = &device->workspaces[0];
-
-    for (unsigned i = 1; i < device->workspace_count; i++)
-        if (device->workspaces[i].batches < least->batches)
-            least = &device->workspaces[i];
-    return least;
-}
-
-/* Launches the part of a step that needs a workspace; the stream waits until the workspace is
- * free. */
-cudaError_t in_workspace(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
-                         cudaError_t (*part)(bale_cuda_slot *, cuda_codec, uint32_t))
-{
-    bale_cuda_device *device = slot->device;
-    cudaError_t error;
-
-    if (!device->available[codec])
-        return cudaErrorUnknown;
-    pthread_mutex_lock(&device->mutex);
-    slot->workspace = least_busy_workspace(device);
-    slot->workspace->batches++;
-    error = cudaStreamWaitEvent(slot->stream, slot->workspace->left, 0);
-    if (!error) {
-        error = part(slot, codec, count);
-        cudaError_t left = cudaEventRecord(slot->workspace->left, slot->stream);
-        error = error ? error : left;
-    }
-    pthread_mutex_unlock(&device->mutex);
-    return error;
-}
-
-void release_workspace(bale_cuda_slot *slot)
-{
-    if (!slot->workspace)
-        return;
-    pthread_mutex_lock(&slot->device->mutex);
-    slot->workspace->batches--;
-    pthread_mutex_unlock(&slot->device->mutex);
-    slot->workspace = nullptr;
-}
-
 /* If any launch of a step fails, drains the slot and gives up its workspace. */
 int drain_on_error(bale_cuda_slot *slot, cudaError_t error)
 {
     if (error) {
         (void)cudaStreamSynchronize(slot->device->in);
         (void)cudaStreamSynchronize(slot->stream);
-        release_workspace(slot);
+        bale_cuda_leave_workspace(slot);
     }
     return bale_cuda_error(error);
 }
@@ -258,7 +215,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (!error)
         error = send_frames(slot, codec, count);
     if (!error && codec != CUDA_STORE)
-        error = in_workspace(slot, codec, count, pack);
+        error = bale_cuda_in_workspace(slot, codec, count, pack);
     return error ? error : fetch_results(slot, codec, count);
 }
 
@@ -291,7 +248,7 @@ cudaError_t decode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (!error)
         error = take_parts(slot, codec, count);
     if (!error && codec != CUDA_STORE)
-        error = in_workspace(slot, codec, count, unpack);
+        error = bale_cuda_in_workspace(slot, codec, count, unpack);
     return error ? error : fetch_results(slot, codec, count);
 }
 } // namespace
@@ -421,6 +378,6 @@ int bale_cuda_wait(struct bale_cuda_slot *slot)
 {
     cudaError_t error = cudaEventSynchronize(slot->done);
 
-    release_workspace(slot);
+    bale_cuda_leave_workspace(slot);
     return bale_cuda_error(error);
 }
