@@ -106,7 +106,7 @@ static void test_corrupt(void)
 
 struct blocker {
     struct piece piece;
-    sem_t entered, go;
+    sem_t entered, go, left;
 };
 
 static void block_worker(struct bale_item *item)
@@ -115,12 +115,23 @@ static void block_worker(struct bale_item *item)
 
     sem_post(&blocker->entered);
     sem_wait(&blocker->go);
+    sem_post(&blocker->left);
 }
 
-/* The only worker is blocked while so many pieces come; then all are waited for. Returns how many
- * the GPU did. */
-static uint64_t gpu_takes(struct rig *rig, unsigned count)
+static void wait_for_batches(struct bale_dispatch *d)
 {
+    pthread_mutex_lock(&d->queue->mutex);
+    while (d->batches > 0)
+        pthread_cond_wait(&d->idle, &d->queue->mutex);
+    pthread_mutex_unlock(&d->queue->mutex);
+}
+
+/* The only worker that takes items is blocked while so many pieces come together, and until the GPU
+ * has done what it takes; then all are waited for. The worker has the cost that is given, whatever
+ * it measured, so that the machine's speed decides nothing. Returns how many the GPU did. */
+static uint64_t gpu_takes(struct rig *rig, unsigned count, uint64_t cpu_ns)
+{
+    struct bale_dispatch *d = (struct bale_dispatch *)rig->engine;
     struct blocker blocker;
     struct piece pieces[PIECES];
     uint64_t before = rig_stats(rig).gpu.items;
@@ -129,16 +140,23 @@ static uint64_t gpu_takes(struct rig *rig, unsigned count)
     sem_init(&finished, 0, 0);
     sem_init(&blocker.entered, 0, 0);
     sem_init(&blocker.go, 0, 0);
+    sem_init(&blocker.left, 0, 0);
     piece_make(&blocker.piece, BALE_PRIORITY_HIGH, NULL);
     blocker.piece.item.done = block_worker;
     blocker.piece.item.owner = &blocker;
-    bale_engine_submit(rig->engine, &blocker.piece.item);
-    sem_wait(&blocker.entered);
     for (unsigned i = 0; i < count; i++) {
         piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
-        bale_engine_submit(rig->engine, &pieces[i].item);
+        pieces[i].item.next = i > 0 ? &pieces[i - 1].item : NULL;
     }
+    bale_engine_submit(rig->engine, &blocker.piece.item);
+    sem_wait(&blocker.entered);
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
+    atomic_store(&d->costs.cpu[work], 0);
+    bale_costs_cpu(&d->costs, work, PIECE, cpu_ns);
+    bale_engine_submit(rig->engine, &pieces[count - 1].item);
+    wait_for_batches(d);
     sem_post(&blocker.go);
+    sem_wait(&blocker.left); /* the items may be done before: another worker only reports them */
     for (unsigned i = 0; i < count; i++)
         sem_wait(&finished);
     for (unsigned i = 0; i < count; i++) {
@@ -146,6 +164,7 @@ static uint64_t gpu_takes(struct rig *rig, unsigned count)
         piece_free(&pieces[i]);
     }
     piece_free(&blocker.piece);
+    sem_destroy(&blocker.left);
     sem_destroy(&blocker.go);
     sem_destroy(&blocker.entered);
     sem_destroy(&finished);
@@ -155,14 +174,21 @@ static uint64_t gpu_takes(struct rig *rig, unsigned count)
 /* A kind of work is tried once 2 MiB of it wait, and then left to the side that was faster. */
 static void test_learning(void)
 {
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
     struct rig rig;
 
-    rig_open(&rig, "any,delay=6000000", (struct bale_dispatch_options){.threads = 1});
-    CHECK_EQ_U(gpu_takes(&rig, 1), 0);
-    CHECK_EQ_U(gpu_takes(&rig, PIECES), 2);
-    CHECK_EQ_U(gpu_takes(&rig, PIECES), 0);
-    CHECK_EQ_U(rig_stats(&rig).batches, 1);
-    rig_stop(&rig);
+    for (int slow = 0; slow < 2; slow++) {
+        uint64_t cpu_ns = slow ? UINT64_C(3600) * 1000000000 : 1;
+        rig_open(&rig, "any,delay=1000", (struct bale_dispatch_options){.threads = 1});
+        struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        CHECK_EQ_U(gpu_takes(&rig, 1, cpu_ns), 0);
+        CHECK_EQ_U(gpu_takes(&rig, PIECES, cpu_ns), slow ? PIECES : 2);
+        CHECK_EQ_U(rig_stats(&rig).batches, slow ? 2 : 1);
+        atomic_store(&d->trust_ns[work], UINT64_MAX); /* however long that took */
+        CHECK_EQ_U(gpu_takes(&rig, PIECES, cpu_ns), slow ? PIECES : 0);
+        CHECK_EQ_U(rig_stats(&rig).batches, slow ? 3 : 1);
+        rig_stop(&rig);
+    }
 }
 
 /* A batch that had to open the device first teaches nothing. */
@@ -171,9 +197,9 @@ static void test_cold(void)
     struct rig rig;
 
     rig_open(&rig, "any,cold", (struct bale_dispatch_options){.threads = 1});
-    CHECK(gpu_takes(&rig, PIECES) >= 2);
-    CHECK_EQ_U(gpu_takes(&rig, 1), 0);
-    CHECK(gpu_takes(&rig, PIECES) >= 2);
+    CHECK(gpu_takes(&rig, PIECES, 1) >= 2);
+    CHECK_EQ_U(gpu_takes(&rig, 1, 1), 0);
+    CHECK(gpu_takes(&rig, PIECES, 1) >= 2);
     rig_stop(&rig);
 }
 
