@@ -45,7 +45,7 @@ prints '^zstd:1 +decode +CPU( +[0-9]+\.[0-9]{2}){2}$'
 is "$(printf '%s encode CPU\n%s decode CPU\n' "${twice[@]}" | paste -sd ';')" \
     "$(lines | paste -sd ';')" "lines"
 well_formed cpu.svg CPU
-run 0 "${few[@]}" --json data
+run 0 "${few[@]}" --codec store --json data
 is "None data" "$(json 'd["gpu"], d["data"]')" "no GPU"
 is True "$(json '"libbalefs_cuda.so" in d["no_gpu"] and all(e["gpu"] is None for e in d["codecs"])')" "why"
 
@@ -130,7 +130,7 @@ fails 2 "--beside and --svg contradict each other: it has no picture: see balefs
 
 # --- it fails
 export BALE_FAKE_GPU=open
-run 0 "${few[@]}"
+run 0 "${few[@]}" --codec store
 prints '^GPU: none: no device: BALE_FAKE_GPU says so$'
 is 0 "$(lines | grep -c GPU || true)" "lines of a GPU that is none"
 BALE_FAKE_GPU="batch"
@@ -146,7 +146,7 @@ BALE_FAKE_GPU=pin=1
 fails 1 "the memory cannot be pinned for the GPU: out of memory: give smaller --sizes" bench engine --sizes 32M
 unset BALE_FAKE_GPU
 echo "no library" >usr/lib/balefs/libbalefs_cuda.so
-run 0 "${few[@]}"
+run 0 "${few[@]}" --codec store
 prints "^GPU: none: $work/usr/bin/\.\./lib/balefs/libbalefs_cuda\.so: |^GPU: none: $work/usr/lib/balefs/libbalefs_cuda\.so: "
 rm usr/lib/balefs/libbalefs_cuda.so
 
@@ -156,7 +156,7 @@ fails 1 "/dev/null: nothing to compress: give files with something in them" "${f
 cp data keep
 fails 1 "keep: exists: -f replaces it" "${few[@]}" --svg keep data
 cmp data keep
-run 0 "${few[@]}" --force --svg keep data
+run 0 "${few[@]}" --codec store --force --svg keep data
 grep -q '^<svg ' keep || fail "--force does not replace a file"
 fails 1 "data: input and output are the same file: give another output" "${few[@]}" -f --svg data data
 fails 2 "--svg -: the table is on standard output: name a file: see balefs bench engine --help" bench engine --svg -
