@@ -54,9 +54,24 @@ python)
     ;;
 tidy)
     command -v clang-tidy >/dev/null || skip "there is no clang-tidy"
-    # C sources only: clang-tidy does not take the commands of nvcc.
-    sed -nE 's/^ *"file": "(.*[.]c)",?$/\1/p' "${BALE_BUILD:?}/compile_commands.json" | grep -vF "$BALE_BUILD/" | sort -u |
-        xargs -d '\n' -n 4 -P "$(nproc)" clang-tidy --quiet -p "$BALE_BUILD" 2> >(grep -v ' warnings\? generated' >&2)
+    # C sources only: clang-tidy does not take the commands of nvcc. It would go through a source once for each target
+    # that has it: here each has the command of its first.
+    database=$BALE_BUILD/tests/lint
+    /usr/bin/python3 - "${BALE_BUILD:?}" "$database" <<'END' |
+import json, sys
+build, database = sys.argv[1:]
+with open(build + "/compile_commands.json") as file:
+    commands = json.load(file)
+first = {}
+for command in commands:
+    name = command["file"]
+    if name.endswith(".c") and not name.startswith(build + "/"):
+        first.setdefault(name, command)
+with open(database + "/compile_commands.json", "w") as file:
+    json.dump(list(first.values()), file)
+print("\n".join(sorted(first)))
+END
+        xargs -d '\n' -n 4 -P "$(nproc)" clang-tidy --quiet -p "$database" 2> >(grep -v ' warnings\? generated' >&2)
     ;;
 *)
     printf 'lint.sh: %s: it is format, shell, python or tidy\n' "$1" >&2
