@@ -252,7 +252,7 @@ static int look_at_files(struct look *look)
 
 /* ---- Looking --------------------------------------------------------------------------------- */
 
-static void stop(struct look *look)
+static void stop_look(struct look *look)
 {
     struct bale_store *store = look->store;
 
@@ -302,7 +302,7 @@ static bool look_once(struct bale_store *store)
     if (!err)
         err = look_at_files(&look);
     if (err == BALE_E_BUSY)
-        stop(&look);
+        stop_look(&look);
     else
         report(&look, err);
     /* Without space nothing is made again, and nothing was found either. */

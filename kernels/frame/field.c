@@ -184,8 +184,8 @@ static int finish_bound(const char *name, const struct parse *p, struct bale_fie
     return BALE_OK;
 }
 
-static int finish(const char *name, uint8_t codec, const struct parse *p, struct bale_field *field,
-                  struct bale_reason *why)
+static int finish_field(const char *name, uint8_t codec, const struct parse *p,
+                        struct bale_field *field, struct bale_reason *why)
 {
     int err, pipeline = p->pipeline.at ? find(p->pipeline, pipelines, BALE_PIPELINES) : 0;
 
@@ -242,7 +242,7 @@ int bale_field_parse(const char *name, uint8_t codec, const char *options, struc
         if (err < 0)
             return err;
     }
-    return finish(name, codec, &p, field, why);
+    return finish_field(name, codec, &p, field, why);
 }
 
 void bale_field_print(uint8_t codec, const struct bale_field *field, char *text, size_t size)

@@ -27,7 +27,7 @@ static inline uint8_t *put_code(uint8_t *out, uint32_t code, uint8_t byte)
 }
 
 /* Parses one symbol; eight bytes can be read. */
-static inline void step(const struct fsst_matcher *m, const uint8_t **in, uint8_t **out)
+static inline void step_lane(const struct fsst_matcher *m, const uint8_t **in, uint8_t **out)
 {
     uint64_t bytes = bale_get64(*in);
     fsst_match match = fsst_match_eight(m, bytes);
@@ -46,10 +46,10 @@ static void step_all(const struct fsst_matcher *m, struct lane *lanes, uint32_t 
     for (unsigned i = 0; i < LANES; i++)
         in[i] = lanes[i].in, out[i] = lanes[i].out;
     for (; steps > 0; steps--) {
-        step(m, &in[0], &out[0]);
-        step(m, &in[1], &out[1]);
-        step(m, &in[2], &out[2]);
-        step(m, &in[3], &out[3]);
+        step_lane(m, &in[0], &out[0]);
+        step_lane(m, &in[1], &out[1]);
+        step_lane(m, &in[2], &out[2]);
+        step_lane(m, &in[3], &out[3]);
     }
     for (unsigned i = 0; i < LANES; i++)
         lanes[i].in = in[i], lanes[i].out = out[i];
@@ -61,10 +61,10 @@ static uint32_t steps_left(const struct lane *lane)
     return (uint32_t)(lane->end - lane->in) / FSST_SYMBOL;
 }
 
-static void finish(const struct fsst_matcher *m, struct lane *lane)
+static void finish_lane(const struct fsst_matcher *m, struct lane *lane)
 {
     while (lane->end - lane->in >= FSST_SYMBOL)
-        step(m, &lane->in, &lane->out);
+        step_lane(m, &lane->in, &lane->out);
     while (lane->in < lane->end) {
         uint32_t left = (uint32_t)(lane->end - lane->in);
         fsst_match match = fsst_match_left(m, fsst_load_left(lane->in, left), left);
@@ -87,7 +87,7 @@ static void parse(const struct fsst_matcher *m, struct lane *lanes, unsigned cou
         step_all(m, lanes, steps);
     }
     for (unsigned i = 0; i < count; i++)
-        finish(m, &lanes[i]);
+        finish_lane(m, &lanes[i]);
 }
 
 /* The least length of a split, and the bits of the others' differences from it. */

@@ -88,7 +88,7 @@ static void submit_all(struct worker *w)
             submit_again(w, &jobs[i]);
 }
 
-static void *work(void *argument)
+static void *random_thread(void *argument)
 {
     struct worker *w = argument;
     const struct session *session = w->run->session;
@@ -118,7 +118,7 @@ static void start(struct worker *w, const struct run *run, unsigned index)
     w->run = run;
     w->index = index;
     random_open(&w->items, memory, run->seed * THREADS + index, run->session->no_zstd);
-    REQUIRE(pthread_create(&w->thread, NULL, work, w) == 0);
+    REQUIRE(pthread_create(&w->thread, NULL, random_thread, w) == 0);
 }
 
 static void stop(struct worker *w)

@@ -33,7 +33,7 @@ up() {
     begin=$(wc -l <"$work/log")
     mount_up "$store" "$mnt" -o "engine=$1,memory=256M${2:+,$2}"
     if [ "$1" = gpu ]; then
-        gpu_settled "$begin"
+        gpu_decided "$begin"
         [ "$(gpu_figure "$mnt" used)" = True ] || skip "no GPU: $(grep ' GPU: ' "$work/log" | tail -n 1)"
     fi
 }

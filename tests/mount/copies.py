@@ -333,12 +333,12 @@ def check_cat_and_export(store: str, trust: str) -> None:
         state = state_of(trust, name)
         with open(os.path.join(target, name + (".damaged" if state.lost else "")), "rb") as file:
             matches(file.read(), state.lost, state, f"export of {name}")
-        told = f"/{name}: " in said
-        assert told == (state.lost or state.note or state.doubt is not None), (name, said)
+        reported = f"/{name}: " in said
+        assert reported == (state.lost or state.note or state.doubt is not None), (name, said)
         cat = balefs("cat", os.path.join(store, name), status=None)
         bad = state.lost or state.doubt is not None
         assert cat.returncode == int(bad), (name, cat)
-        assert bool(cat.stderr) == told, (name, cat.stderr)
+        assert bool(cat.stderr) == reported, (name, cat.stderr)
         assert state.data.startswith(cat.stdout), name
         assert state.lost or cat.stdout == state.data, name
     assert done.returncode == int(any(state_of(trust, n).lost or state_of(trust, n).doubt

@@ -25,7 +25,7 @@ up() {
     export BALE_FAKE_GPU=$1
     shift
     mount_up "$store" "$mnt" "$@"
-    gpu_settled $((begin - 1))
+    gpu_decided $((begin - 1))
 }
 
 # gpu FIGURE: of the mount

@@ -125,7 +125,7 @@ enum found job_find_file(struct job *job, const char *name, uint64_t *number, si
     return held == *length ? FOUND_WHOLE : FOUND_PART;
 }
 
-static void *run(void *arg)
+static void *job_thread(void *arg)
 {
     struct job *job = arg;
 
@@ -133,7 +133,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void stop(int signal_number)
+static void stop_jobs(int signal_number)
 {
     (void)signal_number;
     atomic_store(&job_stop, true);
@@ -225,7 +225,7 @@ static int all_jobs(const char *mnt, const char *logs, bool check)
             if (check) {
                 check_errors(job);
                 job->kind->check(job);
-            } else if (pthread_create(&threads[count], NULL, run, job) != 0) {
+            } else if (pthread_create(&threads[count], NULL, job_thread, job) != 0) {
                 abort();
             }
             jobs[count++] = job;
@@ -246,7 +246,7 @@ static int all_jobs(const char *mnt, const char *logs, bool check)
 
 int main(int argc, char **argv)
 {
-    signal(SIGTERM, stop);
+    signal(SIGTERM, stop_jobs);
     if (argc == 4 && strcmp(argv[1], "kill") == 0)
         return kill_daemon(argv[2], argv[3]);
     if (argc == 4 && strcmp(argv[1], "work") == 0)

@@ -115,8 +115,8 @@ mount_down() {
     daemon=
 }
 
-# gpu_settled LINES: waits until the log says after so many lines whether the GPU engine is open
-gpu_settled() {
+# gpu_decided LINES: waits until the log says after so many lines whether the GPU engine is open
+gpu_decided() {
     local i
     for ((i = 0; i < 5000; i++)); do
         if tail -n "+$(($1 + 1))" "$work/log" | grep -q ' GPU: .*: \(open\|the CPU does everything\)'; then

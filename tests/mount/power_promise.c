@@ -29,7 +29,7 @@ void power_set(struct versions *versions, int64_t value)
     power_push(versions, value);
 }
 
-static void settle(struct versions *versions)
+static void keep_newest(struct versions *versions)
 {
     if (versions->count > 1)
         power_set(versions, power_now(versions));
@@ -37,12 +37,12 @@ static void settle(struct versions *versions)
 
 /* After an fsync. On btrfs the name may be anything again that it was since the last sync of the
  * whole, as soon as it is changed. */
-static void settle_name(struct versions *name)
+static void keep_newest_name(struct versions *name)
 {
     if (power_btrfs)
         name->first = name->count - 1;
     else
-        settle(name);
+        keep_newest(name);
 }
 
 struct object *power_object(struct actor *actor, mode_t type, mode_t mode)
@@ -122,7 +122,7 @@ static void promise_names(struct actor *actor, struct object *object)
             if (from == 0)
                 continue;
             if (from == name->count) {
-                settle_name(name);
+                keep_newest_name(name);
             } else if (!power_btrfs) {
                 name->count -= from;
                 memmove(name->v, name->v + from, name->count * sizeof *name->v);
@@ -144,26 +144,26 @@ void power_promise_data(struct actor *actor, const struct place *place)
 {
     if (too_late())
         return;
-    settle(&place->object->content);
+    keep_newest(&place->object->content);
     /* A new file; other names need fsync. */
     if (!place->object->promised)
         promise_names(actor, place->object);
 }
 
-static void settle_inode(struct object *object)
+static void keep_newest_inode(struct object *object)
 {
-    settle(&object->mode);
-    settle(&object->owner);
-    settle(&object->attribute);
-    settle(&object->mtime);
-    settle(&object->content);
+    keep_newest(&object->mode);
+    keep_newest(&object->owner);
+    keep_newest(&object->attribute);
+    keep_newest(&object->mtime);
+    keep_newest(&object->content);
 }
 
 void power_promise_file(struct actor *actor, const struct place *place)
 {
     if (too_late())
         return;
-    settle_inode(place->object);
+    keep_newest_inode(place->object);
     promise_names(actor, place->object);
 }
 
@@ -173,10 +173,10 @@ void power_promise_dir(struct actor *actor, const struct place *place)
 
     if (too_late())
         return;
-    settle_inode(dir);
+    keep_newest_inode(dir);
     promise_names(actor, dir);
     for (unsigned i = 0; i < POWER_NAMES; i++) {
-        settle_name(&dir->names[i]);
+        keep_newest_name(&dir->names[i]);
         if (power_now(&dir->names[i]) >= 0)
             actor->objects[power_now(&dir->names[i])]->promised = true;
     }
@@ -187,9 +187,9 @@ void power_promise_all(struct actor *actor)
     if (too_late())
         return;
     for (size_t i = 0; i < actor->objects_count; i++) {
-        settle_inode(actor->objects[i]);
+        keep_newest_inode(actor->objects[i]);
         for (unsigned n = 0; S_ISDIR(actor->objects[i]->type) && n < POWER_NAMES; n++)
-            settle(&actor->objects[i]->names[n]);
+            keep_newest(&actor->objects[i]->names[n]);
     }
     power_list(actor);
     for (size_t i = 0; i < actor->places_count; i++)

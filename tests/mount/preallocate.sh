@@ -14,8 +14,8 @@ free() {
     df -k --output=avail "$base" | tail -n 1
 }
 
-# settles LEAST MOST WHAT: so much is free
-settles() {
+# free_is LEAST MOST WHAT: so much is free
+free_is() {
     local now
     now=$(free)
     if [ "$now" -lt "$1" ] || [ "$now" -gt "$2" ]; then
@@ -35,25 +35,25 @@ one_type() {
 
     ! fallocate -l 1G "$mnt/new" 2>"$work/err" || fail "$type: 1 GiB fits into 128 MiB"
     grep -q 'No space left' "$work/err" || fail "$type: $(cat "$work/err")"
-    settles $((before - 2000)) $((before + 2000)) "after a fallocate that failed"
+    free_is $((before - 2000)) $((before + 2000)) "after a fallocate that failed"
 
     fallocate -l 20M "$mnt/file" || fail "$type: no 20 MiB"
     printf y | dd of="$mnt/file" bs=1 seek=5 conv=notrunc,fsync status=none
-    settles $((before - 24000)) $((before - 18000)) "after a fallocate of 20 MiB"
+    free_is $((before - 24000)) $((before - 18000)) "after a fallocate of 20 MiB"
     ! fallocate -l 1G "$mnt/file" 2>/dev/null || fail "$type: 1 GiB fits into 128 MiB"
-    settles $((before - 24000)) $((before - 18000)) "after another one, of the same file, that failed"
+    free_is $((before - 24000)) $((before - 18000)) "after another one, of the same file, that failed"
 
     truncate -s 10M "$mnt/file"
-    settles $((before - 14000)) $((before - 8000)) "after a truncation"
+    free_is $((before - 14000)) $((before - 8000)) "after a truncation"
     fallocate --punch-hole -o 2M -l 8M "$mnt/file"
-    settles $((before - 6000)) $((before - 1000)) "after a hole"
+    free_is $((before - 6000)) $((before - 1000)) "after a hole"
     truncate -s 0 "$mnt/file"
-    settles $((before - 2000)) $((before + 2000)) "after a truncation to nothing"
+    free_is $((before - 2000)) $((before + 2000)) "after a truncation to nothing"
 
     # What is written takes the place of what was preallocated; what compression spares is free again.
     fallocate -l 20M "$mnt/file" || fail "$type: no 20 MiB"
     head -c 20M /dev/zero | tr '\0' z | dd of="$mnt/file" bs=1M conv=notrunc,fsync status=none
-    settles $((before - 4000)) $((before + 2000)) "after zeros were written over it"
+    free_is $((before - 4000)) $((before + 2000)) "after zeros were written over it"
     mount_down "$mnt"
     fsck_clean "$base/store"
     umount "$base"

@@ -39,7 +39,7 @@ static struct {
     struct bale_engine_ops ops; /* with these */
     const struct bale_engine_ops *dispatch;
     struct bale_dispatch_options asked; /* what it was made with */
-    sem_t settled;                      /* the GPU engine is open or given up */
+    sem_t decided;                      /* the GPU engine is open or given up */
     atomic_uint_fast64_t submits;
     bool forced; /* everything is encoded with: */
     struct bale_setting setting;
@@ -78,13 +78,13 @@ static void hear(int level, const char *text)
 {
     on_gpu.asked.gpu.log(level, text);
     if (strstr(text, ": the CPU does everything"))
-        sem_post(&on_gpu.settled);
+        sem_post(&on_gpu.decided);
 }
 
 static void note_opened(void *arg)
 {
     on_gpu.asked.opened(arg);
-    sem_post(&on_gpu.settled);
+    sem_post(&on_gpu.decided);
 }
 
 /* TEST PID ITEMS BATCHES ENCODED DECODED REDONE MISMATCHES USED DEVICE */
@@ -150,13 +150,13 @@ int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
         on_gpu.asked = *options;
         changed.gpu.log = hear;
         changed.opened = note_opened;
-        sem_init(&on_gpu.settled, 0, 0);
+        sem_init(&on_gpu.decided, 0, 0);
     }
     int err = __real_bale_dispatch_create(&changed, engine);
     if (on_gpu.wanted && err == 0) {
         take(*engine);
         __real_bale_dispatch_open(*engine);
-        while (sem_wait(&on_gpu.settled) != 0)
+        while (sem_wait(&on_gpu.decided) != 0)
             ;
     }
     return err;

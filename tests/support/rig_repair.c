@@ -7,7 +7,7 @@
 #include "fs/container/candidates.h"
 #include "tests/check.h"
 
-struct keeper {
+struct backup {
     const struct rig *rig;
     uint8_t *before; /* the file */
     size_t size;
@@ -16,24 +16,24 @@ struct keeper {
 /* From now on these bytes may differ. */
 static bool keep(void *arg, uint64_t position, uint32_t length)
 {
-    struct keeper *keeper = arg;
+    struct backup *backup = arg;
 
-    if (position < keeper->size)
-        memset(keeper->before + position, 0,
-               keeper->size - position < length ? keeper->size - position : length);
+    if (position < backup->size)
+        memset(backup->before + position, 0,
+               backup->size - position < length ? backup->size - position : length);
     return true;
 }
 
-static bool had_frames(const struct keeper *keeper)
+static bool had_frames(const struct backup *backup)
 {
     struct memory_file file = {.fail_after = -1};
     const struct bale_page_context ctx = {.generation = UINT64_MAX / 2,
                                           .size = UINT64_MAX / 2,
-                                          .end = keeper->size,
+                                          .end = backup->size,
                                           .extent = BALE_EXTENT_MAX};
     struct bale_candidates found = {0};
 
-    memory_file_write(&file, keeper->before, keeper->size, 0);
+    memory_file_write(&file, backup->before, backup->size, 0);
     struct bale_io *io = memory_io_open(&file);
     CHECK_EQ(bale_candidates_find(io, &ctx, &found), BALE_OK);
     bool had = found.frame_count > 0;
@@ -44,14 +44,14 @@ static bool had_frames(const struct keeper *keeper)
 }
 
 /* What nobody announced is as before; a byte that was, is 0 in before. */
-static void check_kept(const struct keeper *keeper)
+static void check_kept(const struct backup *backup)
 {
-    const struct memory_file *file = &keeper->rig->file;
+    const struct memory_file *file = &backup->rig->file;
 
     /* Only what has no data becomes empty. */
-    CHECK(file->size >= keeper->size || (file->size == 0 && !had_frames(keeper)));
-    for (size_t i = 0; i < keeper->size && i < file->size; i++)
-        if (keeper->before[i] != 0 && keeper->before[i] != file->bytes[i]) {
+    CHECK(file->size >= backup->size || (file->size == 0 && !had_frames(backup)));
+    for (size_t i = 0; i < backup->size && i < file->size; i++)
+        if (backup->before[i] != 0 && backup->before[i] != file->bytes[i]) {
             CHECK_EQ_U(i, SIZE_MAX);
             return;
         }
@@ -69,7 +69,7 @@ static int open_for_repair(struct rig *rig, bool salvage)
 
 int rig_repair(struct rig *rig, enum bale_root_pick wanted, struct bale_repair *repair)
 {
-    struct keeper keeper = {.rig = rig, .size = rig->file.size};
+    struct backup backup = {.rig = rig, .size = rig->file.size};
     const bool writable = rig->config.writable;
     enum bale_recovery recovery;
     int err;
@@ -82,22 +82,22 @@ int rig_repair(struct rig *rig, enum bale_root_pick wanted, struct bale_repair *
     repair->write = true;
     repair->stuck = err != BALE_OK;
     repair->keep = keep;
-    repair->arg = &keeper;
-    keeper.before = malloc(keeper.size + 1);
-    REQUIRE(keeper.before);
-    memcpy(keeper.before, rig->file.bytes, keeper.size);
+    repair->arg = &backup;
+    backup.before = malloc(backup.size + 1);
+    REQUIRE(backup.before);
+    memcpy(backup.before, rig->file.bytes, backup.size);
     if (!bale_repair_root(err, recovery, repair->settle, wanted, &rig->config.pick)) {
         err = err == BALE_OK ? BALE_E_NOENT : err;
     } else {
         err = open_for_repair(rig, repair->salvage);
         if (err == BALE_OK)
             err = bale_container_repair(rig->container, repair);
-        check_kept(&keeper); /* before closing, which may give space back */
+        check_kept(&backup); /* before closing, which may give space back */
     }
     rig_close(rig);
     rig->config.pick = BALE_PICK_BY_RULES;
     rig->config.writable = writable;
-    free(keeper.before);
+    free(backup.before);
     return err;
 }
 

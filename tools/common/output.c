@@ -228,7 +228,7 @@ static bool is_zero(const uint8_t *bytes, size_t length)
 
 /* The number of bytes, in whole blocks, that are zeros; or, with zeros false, that are in blocks
  * with data. */
-static size_t run(const uint8_t *bytes, size_t length, bool zeros)
+static size_t run_length(const uint8_t *bytes, size_t length, bool zeros)
 {
     size_t at = 0;
 
@@ -254,8 +254,8 @@ bool bale_output_write(struct bale_output *output, const void *bytes, size_t len
     const uint8_t *at = bytes;
 
     while (length > 0) {
-        size_t zeros = output->holes ? run(at, length, true) : 0;
-        size_t data = output->holes ? run(at + zeros, length - zeros, false) : length;
+        size_t zeros = output->holes ? run_length(at, length, true) : 0;
+        size_t data = output->holes ? run_length(at + zeros, length - zeros, false) : length;
         if ((zeros > 0 && !leave_out(output, zeros)) || !write_all(output, at + zeros, data))
             return false;
         output->size += data;

@@ -75,11 +75,11 @@ static void abilities(struct bale_doctor *doctor, const char *path)
     snprintf(probe, sizeof probe, "%s/.balefs-doctor-XXXXXX", path);
     bool made = mkdtemp(probe) != NULL;
     int e = errno;
-    bool told = squashed(doctor, made ? probe : NULL, e);
+    bool reported = squashed(doctor, made ? probe : NULL, e);
     int err = bale_store_probe_directory(made ? probe : path, made, &can);
     if (made)
         (void)rmdir(probe);
-    else if (!told)
+    else if (!reported)
         bale_doctor_report(doctor, "writing", BALE_FINDING_NOTE,
                            "mount it with -o ro, or as a user who may write", "%s", strerror(e));
     if (err != BALE_OK)

@@ -14,8 +14,8 @@
 
 #define KEPT_MOST 1000 /* files of one place of one inode */
 
-/* Stands between the repair and its caller. */
-struct keeper {
+/* Backs up what a repair replaces; stands between the repair and its caller. */
+struct backup {
     const struct bale_reader *reader;
     const char *below;
     int fd; /* of the container */
@@ -63,20 +63,20 @@ static bool list_file(int dir, const char *name, const char *below)
     return done;
 }
 
-static bool write_file(const struct keeper *keeper, int dir, uint64_t position, uint32_t length)
+static bool write_file(const struct backup *backup, int dir, uint64_t position, uint32_t length)
 {
     uint8_t old[BALE_PAGE_MAX];
     char name[64];
     struct stat st;
-    ssize_t got = pread(keeper->fd, old, length, (off_t)position);
+    ssize_t got = pread(backup->fd, old, length, (off_t)position);
 
-    if (fstat(keeper->fd, &st) != 0)
+    if (fstat(backup->fd, &st) != 0)
         return false;
     int fd = make_file(dir, st.st_ino, position, name, sizeof name);
     if (fd < 0)
         return false;
     /* What cannot be read is not kept. */
-    bool kept = list_file(dir, name, keeper->below) &&
+    bool kept = list_file(dir, name, backup->below) &&
                 (got <= 0 || write(fd, old, (size_t)got) == got) && fsync(fd) == 0;
     close(fd);
     return kept;
@@ -84,12 +84,12 @@ static bool write_file(const struct keeper *keeper, int dir, uint64_t position, 
 
 static bool keep_old(void *arg, uint64_t position, uint32_t length)
 {
-    struct keeper *keeper = arg;
-    int dir = damaged_directory(keeper->reader);
-    bool kept = dir >= 0 && write_file(keeper, dir, position, length);
+    struct backup *backup = arg;
+    int dir = damaged_directory(backup->reader);
+    bool kept = dir >= 0 && write_file(backup, dir, position, length);
 
     if (!kept)
-        bale_reason_set(keeper->why,
+        bale_reason_set(backup->why,
                         BALE_STORE_DIR "/damaged: cannot be written: %s: what a repair replaces is "
                                        "kept there: make room",
                         strerror(errno));
@@ -100,9 +100,9 @@ static bool keep_old(void *arg, uint64_t position, uint32_t length)
 
 static void pass_found(void *arg, const struct bale_segment *segment)
 {
-    const struct keeper *keeper = arg;
+    const struct backup *backup = arg;
 
-    keeper->caller->found(keeper->caller->arg, segment);
+    backup->caller->found(backup->caller->arg, segment);
 }
 
 static int open_rootless(const struct bale_reader *reader, const char *below,
@@ -139,7 +139,7 @@ int bale_repair_file(const struct bale_reader *reader, const char *below, int er
                      enum bale_recovery recovery, enum bale_root_pick wanted,
                      struct bale_repair *repair, struct bale_reason *why)
 {
-    struct keeper keeper = {.reader = reader, .below = below, .caller = repair, .why = why};
+    struct backup backup = {.reader = reader, .below = below, .caller = repair, .why = why};
     struct bale_reader writer = *reader;
     struct bale_repair how = *repair;
     struct bale_container *container;
@@ -150,10 +150,10 @@ int bale_repair_file(const struct bale_reader *reader, const char *below, int er
     err = open_file(&writer, below, recovery, &how, &container, why);
     if (err != BALE_OK)
         return err == BALE_E_CORRUPT ? 0 : err;
-    keeper.fd = bale_io_fd(bale_container_io(container));
+    backup.fd = bale_io_fd(bale_container_io(container));
     how.keep = keep_old;
     how.found = pass_found;
-    how.arg = &keeper;
+    how.arg = &backup;
     why->text[0] = '\0';
     err = bale_container_repair(container, &how);
     if (err != BALE_OK && why->text[0] == '\0')

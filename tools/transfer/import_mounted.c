@@ -57,7 +57,7 @@ static bool may_come_from(const struct bale_transfer *transfer, int from, int to
     return may;
 }
 
-static int run(struct bale_transfer *transfer, int from, int to)
+static int run_import(struct bale_transfer *transfer, int from, int to)
 {
     transfer->file = bale_import_mounted_file;
     transfer->entered = bale_import_mounted_entered;
@@ -88,7 +88,7 @@ int bale_import_mounted(struct bale_transfer *transfer, int from)
             close(to);
         return status;
     }
-    status = run(transfer, from, to);
+    status = run_import(transfer, from, to);
     close(transfer->move->control);
     return status;
 }

@@ -31,7 +31,7 @@ struct bale_move {
     struct bale_scratch *scratch; /* of the walk's thread */
     atomic_uint batches;
     atomic_ullong removed; /* files and what is like them, not directories */
-    atomic_bool told;      /* that there are no leases */
+    atomic_bool no_leases; /* that has been reported */
 };
 
 /* bale_transfer_run calls these; without transfer->move, all functions here do nothing. */

@@ -68,7 +68,7 @@ static bool has_leases(int fd, int e)
 static void end_without_leases(struct bale_transfer *transfer)
 {
     atomic_store(&bale_transfer_stop, true);
-    if (!atomic_exchange(&transfer->move->told, true))
+    if (!atomic_exchange(&transfer->move->no_leases, true))
         bale_transfer_fail_path(
             transfer, "",
             "its file system has no leases, so whether somebody else has a file "

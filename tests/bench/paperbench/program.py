@@ -67,7 +67,7 @@ class Program:
         self.plan = None
         self.programs = {}
         self.sources = {}  # kind: path
-        self.told = {}     # kind: what it is
+        self.described = {}     # kind: what it is
 
     def add_options(self, kinds):
         add = self.parser.add_argument
@@ -92,7 +92,7 @@ class Program:
     # ---- A program's own ----
 
     def make(self, work):
-        """Fills .sources and .told."""
+        """Fills .sources and .described."""
         raise NotImplementedError
 
     def others(self):
@@ -124,13 +124,13 @@ class Program:
         medians = report.Medians(meter.results)
         measured = medians.systems(measure.COMPRESS)
         machine["systems"] = "; ".join(system for system in self.pictured(meter) if system in measured)
-        print(*report.head(machine, self.told), "", *self.tables(medians, meter), sep="\n")
+        print(*report.head(machine, self.described), "", *self.tables(medians, meter), sep="\n")
         if self.plan.svg:
             chosen = report.only(meter.results, self.sources, self.pictured(meter))
             both = {**machine, "machine": machine["machine"] + (f", {meter.gpu}" if meter.gpu else "")}
             self.plan.svg.write_text(picture.draw(chosen, both, self.title, NAMES), encoding="utf-8")
         if self.plan.json:
-            self.plan.json.write_text(json.dumps({"machine": machine, "data": self.told,
+            self.plan.json.write_text(json.dumps({"machine": machine, "data": self.described,
                                                   "results": meter.results.as_json()}, indent=1) + "\n",
                                       encoding="utf-8")
 

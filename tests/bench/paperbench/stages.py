@@ -64,8 +64,8 @@ class Stages:
                 for name, what in COUNTERS.items():
                     meter.results.add(f"{one}: {what}", kind, "", f"split {SPLITS[0]}", self.counters[kind, one][name])
         if not self.counters:
-            told = [line for line in lines + done.stderr.splitlines() if "ERROR" in line]
-            self.why_no_counters = f"ncu: {told[0] if told else f'exit status {done.returncode}'}"
+            errors = [line for line in lines + done.stderr.splitlines() if "ERROR" in line]
+            self.why_no_counters = f"ncu: {errors[0] if errors else f'exit status {done.returncode}'}"
 
     def left_out(self):
         why = {"stages": self.why, "counters": self.why or self.why_no_counters}

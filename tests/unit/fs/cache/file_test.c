@@ -159,7 +159,7 @@ static void check_holes(struct model *m)
 
 static unsigned rounds = 3000; /* changes of each file */
 
-static void *work(void *arg)
+static void *model_thread(void *arg)
 {
     struct model *m = arg;
 
@@ -383,7 +383,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
         models[i].bytes = calloc(1, SIZE_MOST);
         models[i].extent = extents[i];
         models[i].state = 0x9e3779b97f4a7c15u * (seed * THREADS + (uint64_t)i);
-        pthread_create(&threads[i], NULL, work, &models[i]);
+        pthread_create(&threads[i], NULL, model_thread, &models[i]);
     }
     for (int i = 0; i < 20; i++) {
         struct bale_wait wait = BALE_WAIT;

@@ -322,7 +322,7 @@ static void *recompress_on(void *arg)
     return NULL;
 }
 
-static void *work(void *arg)
+static void *model_thread(void *arg)
 {
     struct model *m = arg;
     pthread_t thread;
@@ -352,7 +352,7 @@ static void check_together(uint64_t seed)
         models[i].state = 0x9e3779b97f4a7c15u * (seed * FILES + i);
         snprintf(name, sizeof name, "together%u", i);
         open_file(&models[i], name, BALE_CODEC_LZ4);
-        pthread_create(&threads[i], NULL, work, &models[i]);
+        pthread_create(&threads[i], NULL, model_thread, &models[i]);
     }
     for (unsigned i = 0; i < FILES; i++) {
         pthread_join(threads[i], NULL);

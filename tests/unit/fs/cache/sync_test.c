@@ -12,7 +12,7 @@ static struct {
     uint32_t ended_session;
 } calls;
 
-static int begin(void *arg, uint32_t *session)
+static int begin_checkpoint(void *arg, uint32_t *session)
 {
     (void)arg;
     calls.begun++;
@@ -20,7 +20,7 @@ static int begin(void *arg, uint32_t *session)
     return BALE_OK;
 }
 
-static int end(void *arg, uint32_t session)
+static int end_checkpoint(void *arg, uint32_t session)
 {
     (void)arg;
     calls.ended++;
@@ -65,8 +65,8 @@ int main(void)
         .threads = 2,
         .reserve_fd = -1,
         .sync_each = true,
-        .checkpoint_begin = begin,
-        .checkpoint_end = end,
+        .checkpoint_begin = begin_checkpoint,
+        .checkpoint_end = end_checkpoint,
         .sync_closed = sync_closed,
         .tainted = tainted,
         .container = {.session = &session,

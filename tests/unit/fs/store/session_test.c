@@ -362,8 +362,8 @@ static void *taint(void *arg)
     return NULL;
 }
 
-/* Where syncfs() is not believed nobody asks for it, nothing that an earlier mount left is settled,
- * and no boot vouches for a session that is listed. */
+/* Where syncfs() is not believed nobody asks for it, nothing that an earlier mount left is taken as
+ * durable, and no boot vouches for a session that is listed. */
 static void syncing_each_file(void)
 {
     struct bale_store *store;
