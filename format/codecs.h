@@ -39,7 +39,7 @@ extern "C" {
     CODEC(gpulz, GPULZ, 17, bale_gpulz_is_definite(p), 7, false, INT16_MAX,                        \
           bale_gpulz_symbol_log2(p), BALE_CHUNK_LOG2_MAX)                                          \
     CODEC(culzss, CULZSS, 16, p == 1 || p == 2, 6, false, INT16_MAX, p == 1, BALE_CHUNK_LOG2_MAX)  \
-    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 5, false, 1, p > 1, 16)                                  \
+    CODEC(lzr, LZR, 20, p >= 1 && p <= 9, 5, false, INT16_MAX, p > 1, 16)                          \
     CODEC(fsst, FSST, 18, p == 0, 1, false, INT16_MAX, 0, BALE_CHUNK_LOG2_MAX)                     \
     CODEC(float, FLOAT, 21, p == 0, 2, false, INT16_MAX, 0, 18)                                    \
     CODEC(cusz, CUSZ, 19, p == 0, 3, false, INT16_MAX, 0, 20)

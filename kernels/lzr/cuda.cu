@@ -6,26 +6,42 @@
 
 namespace
 {
-using bale_lzr::encode_shared;
 using bale_lzr::room;
+
+template <typename SEARCH> cudaError_t allow()
+{
+    return bale_launch::allow_shared_memory((const void *)bale_lzr::encode<SEARCH>,
+                                            sizeof(typename SEARCH::shared));
+}
 
 cudaError_t open()
 {
     return bale_launch::in_order(
-        [] {
-            return bale_launch::allow_shared_memory((const void *)bale_lzr::encode,
-                                                    sizeof(encode_shared));
-        },
+        allow<bale_lzr::fast>, allow<bale_lzr::full>,
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_lzr::decode,
                                                     sizeof(bale_lzr::shared));
         });
 }
 
+/* Encodes the chunks of the search's level, if there are any. */
+template <typename SEARCH> cudaError_t encode_some(const cuda_batch *b)
+{
+    uint32_t i = 0;
+
+    while (i < b->count && !SEARCH::takes(b->host[i].parameter))
+        i++;
+    if (i == b->count)
+        return cudaSuccess;
+    return bale_launch::start(bale_lzr::encode<SEARCH>, b->count, bale_lzr::ENCODE_THREADS,
+                              sizeof(typename SEARCH::shared), b->stream, b->chunks, b->lists,
+                              b->rooms);
+}
+
 cudaError_t encode(const cuda_batch *b)
 {
-    return bale_launch::start(bale_lzr::encode, b->count, bale_lzr::ENCODE_THREADS,
-                              sizeof(encode_shared), b->stream, b->chunks, b->lists, b->rooms);
+    return bale_launch::in_order([b] { return encode_some<bale_lzr::fast>(b); },
+                                 [b] { return encode_some<bale_lzr::full>(b); });
 }
 
 cudaError_t decode(const cuda_batch *b)

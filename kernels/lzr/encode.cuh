@@ -8,6 +8,7 @@
 #include "kernels/lzr/codes.cuh"
 #include "kernels/lzr/parse.cuh"
 #include "kernels/lzr/search.cuh"
+#include "kernels/lzr/ways.cuh"
 
 namespace bale_lzr
 {
@@ -312,19 +313,65 @@ __device__ inline void load_chunk(const uint8_t *raw, uint32_t length, encode_sh
     __syncthreads();
 }
 
+/* The searches: from bytes to sequences, of which they return the number, in shared memory of their
+ * own. */
+struct fast {
+    using shared = encode_shared;
+
+    static __host__ __device__ bool takes(uint32_t level)
+    {
+        return level < 2;
+    }
+
+    static __device__ encode_shared *common(shared *s)
+    {
+        return s;
+    }
+
+    static __device__ uint32_t sequences(shared *s, uint32_t length, room *r)
+    {
+        search(s, length, &r->f);
+        return make_sequences(s, length, &r->f, r->sequence);
+    }
+};
+
+struct full {
+    using shared = full_shared;
+
+    static __host__ __device__ bool takes(uint32_t level)
+    {
+        return level >= 2;
+    }
+
+    static __device__ encode_shared *common(shared *s)
+    {
+        return &s->s;
+    }
+
+    static __device__ uint32_t sequences(shared *s, uint32_t length, room *r)
+    {
+        search_full(s, length, r->full);
+        return make_full_sequences(s, length, r->full, r->sequence);
+    }
+};
+
+/* Encodes the chunks whose level is the search's. */
+template <typename SEARCH>
 __global__ void __launch_bounds__(ENCODE_THREADS, 2)
     encode(const cuda_chunk *chunks, cuda_lists lists, cuda_rooms rooms)
 {
     const uint32_t i = blockIdx.x;
-    encode_shared *s = (encode_shared *)bale_shared::memory;
+    typename SEARCH::shared *own = (typename SEARCH::shared *)bale_shared::memory;
+    encode_shared *s = SEARCH::common(own);
     chunk c = {chunks[i].raw_length, 0, 0};
 
+    if (!SEARCH::takes(chunks[i].parameter))
+        return;
     if (threadIdx.x == 0)
         s->room = bale_rooms::take(rooms);
     load_chunk(lists.raw + (size_t)i * BALE_CUDA_CELL, c.length, s);
     room *r = (room *)(rooms.memory + s->room * rooms.each);
-    search(s, c.length, &r->f);
-    c.sequences = make_sequences(s, c.length, &r->f, r->sequence);
+    c.sequences = SEARCH::sequences(own, c.length, r);
     const uint32_t total = emit(&c, r, s, lists.packed + i * lists.packed_cell, chunks[i].limit);
     __syncthreads();
     if (threadIdx.x == 0) {

@@ -85,6 +85,7 @@ __device__ inline uint32_t parse(const encode_shared *s, uint32_t p, uint32_t en
 
 /* The matches of a lane's stretch. */
 struct stretch {
+    uint32_t entry; /* where the parse begins */
     uint32_t count;
     uint32_t first;  /* where the first begins */
     uint32_t end;    /* where the last ends */
@@ -103,24 +104,24 @@ struct stretch {
     }
 };
 
-/* By a warp: parses each lane's stretch. A lane's parse begins where that of the lane before it
- * ends: lanes begin again until that is so. */
-__device__ inline stretch parse_stretches(const encode_shared *s, uint32_t start, uint32_t end,
-                                          uint32_t limit, found *f)
+/* By a warp: parses each lane's stretch, [start, end). A lane's parse begins where that of the lane
+ * before it ends: lanes begin again until that is so. parse_on(p, end, visit): the parse from p on up
+ * to `end`. note(k, at, length, offset) is called for the k-th match; the last time is the one that
+ * counts. */
+template <typename PARSE, typename NOTE>
+__device__ inline stretch parse_stretches(uint32_t start, uint32_t end, PARSE parse_on, NOTE note)
 {
-    uint32_t *const matches = f->matches + threadIdx.x;
     uint32_t entry = start, leaves = 0;
     stretch own = {};
 
     if (lane() > 0) /* most parses agree soon, so this is where the one before is likely to end */
-        entry = parse(s, start - min(start, WARM_UP), start, limit, f,
-                      [](uint32_t, uint32_t, uint32_t) {});
+        entry = parse_on(start - min(start, WARM_UP), start, [](uint32_t, uint32_t, uint32_t) {});
 
     for (bool changed = true; __any_sync(ALL, changed);) {
         if (changed) {
-            own = stretch{};
-            leaves = parse(s, entry, end, limit, f, [&](uint32_t at, uint32_t n, uint32_t offset) {
-                matches[own.count * ENCODE_THREADS] = (at - start) | n << 7 | offset << 16;
+            own = stretch{entry, 0, 0, 0, 0, 0};
+            leaves = parse_on(entry, end, [&](uint32_t at, uint32_t n, uint32_t offset) {
+                note(own.count, at, n, offset);
                 own.add(at, n, offset);
             });
         }
@@ -155,16 +156,13 @@ struct sequence_writer {
     }
 };
 
-/* By a block: parses, and writes the sequences, of which it returns the number. A run of RUN_MOST
- * literals or more begins with sequences that have no match; these have the offset before theirs.
- */
-__device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, found *f, uint32_t *to)
+/* By a block: writes the sequences of the threads' stretches, of which it returns the number. A run of
+ * RUN_MOST literals or more begins with sequences that have no match; these have the offset before
+ * theirs. each(visit): calls visit(at, length, offset) for each match of the thread's own. */
+template <typename EACH>
+__device__ inline uint32_t write_sequences(encode_shared *s, uint32_t length, const stretch &own,
+                                           uint32_t *to, EACH each)
 {
-    const uint32_t segment = threadIdx.x / 32 * SEGMENT;
-    const uint32_t limit = min(segment + SEGMENT, length);
-    const uint32_t start = min(segment + lane() * STRETCH, limit);
-    const uint32_t end = min(start + STRETCH, limit);
-    const stretch own = parse_stretches(s, start, end, limit, f);
     uint32_t latest, total;
 
     const uint32_t before =
@@ -174,10 +172,7 @@ __device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, fou
     writer.to +=
         block_sum(own.count > 0 ? own.count + own.runs + (own.first - writer.end) / RUN_MOST : 0,
                   s->sums, &total);
-    for (uint32_t k = 0; k < own.count; k++) {
-        const uint32_t match = f->matches[k * ENCODE_THREADS + threadIdx.x];
-        writer.add(start + (match & (STRETCH - 1)), match >> 7 & 0x1ff, match >> 16);
-    }
+    each([&writer](uint32_t at, uint32_t n, uint32_t offset) { writer.add(at, n, offset); });
     const uint32_t tail = length - (latest > 0 ? (latest >> 16) + 1 : 0);
     const uint32_t offset = latest > 0 ? latest & 0xffff : 1;
     const uint32_t more = (tail + RUN_MOST - 1) / RUN_MOST;
@@ -185,6 +180,29 @@ __device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, fou
         to[total + i] = offset | min(tail - i * RUN_MOST, RUN_MOST) << 25;
     __syncthreads();
     return total + more;
+}
+
+/* By a block: parses, and writes the sequences, of which it returns the number. */
+__device__ inline uint32_t make_sequences(encode_shared *s, uint32_t length, found *f, uint32_t *to)
+{
+    const uint32_t segment = threadIdx.x / 32 * SEGMENT;
+    const uint32_t limit = min(segment + SEGMENT, length);
+    const uint32_t start = min(segment + lane() * STRETCH, limit);
+    const uint32_t end = min(start + STRETCH, limit);
+    uint32_t *const matches = f->matches + threadIdx.x;
+    const stretch own = parse_stretches(
+        start, end,
+        [&](uint32_t p, uint32_t upto, auto visit) { return parse(s, p, upto, limit, f, visit); },
+        [&](uint32_t k, uint32_t at, uint32_t n, uint32_t offset) {
+            matches[k * ENCODE_THREADS] = (at - start) | n << 7 | offset << 16;
+        });
+
+    return write_sequences(s, length, own, to, [&](auto visit) {
+        for (uint32_t k = 0; k < own.count; k++) {
+            const uint32_t match = matches[k * ENCODE_THREADS];
+            visit(start + (match & (STRETCH - 1)), match >> 7 & 0x1ff, match >> 16);
+        }
+    });
 }
 } // namespace bale_lzr
 

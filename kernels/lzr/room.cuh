@@ -25,6 +25,9 @@ constexpr uint32_t MATCHES_MOST = STRETCH / 4; /* and the matches that it takes 
 constexpr uint32_t SEQUENCES_MAX = MATCHES_MOST * ENCODE_THREADS + BALE_CUDA_CELL / RUN_MOST + 2;
 constexpr uint32_t ROUNDS_MAX = SEQUENCES_MAX / 32 + 1;
 constexpr uint32_t GROUPS_MAX = SEQUENCES_MAX / GROUP + BALE_CUDA_CELL / GROUP_LITERALS + 2;
+/* Level 2: the bytes for which a thread finds the cheapest ways, the threads that do, and how many
+ * bytes behind a position the costs are known. */
+constexpr uint32_t LANE = 256, LANES = BALE_CUDA_CELL / LANE, REACH = 64;
 constexpr uint32_t BEFORE_BYTES = 16, BEHIND_BYTES = 32; /* around a chunk, that may be read */
 constexpr uint32_t WORDS_OVER = 512; /* words: what a stream may take more until that is seen */
 constexpr uint32_t TABLES_OF_ALL = LITERAL_TABLES + 3; /* literals, runs, matches, offsets */
@@ -47,6 +50,9 @@ struct room {
     uint32_t sequence[SEQUENCES_MAX];
     union {
         found f;
+        /* Level 2, for each position: offset, length << 16. Before: hashes, then candidates, in its
+         * own part, by four bytes and, << 16, by eight. */
+        alignas(16) uint32_t full[BALE_CUDA_CELL];
         struct {
             uint32_t codes[SEQUENCES_MAX]; /* classes: run, match << 8, offset << 16;
                                         bits << 24 */
@@ -77,6 +83,8 @@ struct encode_shared {
     union {
         uint16_t tables[PARTS << TABLE_LOG2];
         uint32_t lengths[BALE_CUDA_CELL / 8];
+        /* Level 2: the cost from a position on, for each thread two in a word. */
+        uint16_t costs[REACH / 2 * LANES * 2];
         struct {
             uint32_t literal_counts[LITERAL_TABLES][256];
             uint32_t run_counts[RUNS], match_counts[MATCHES], offset_counts[OFFSETS];

@@ -53,11 +53,7 @@ static void run_jobs(struct exact_items *list)
 
 static void add(struct exact_items *list, const struct codec_case *c, uint32_t length)
 {
-    struct bale_setting setting = codec_setting_random(c->id, &list->state);
-
-    if (setting.parameter > bale_codec_about(c->id)->most)
-        setting.parameter = bale_codec_about(c->id)->most;
-    exact_add(list, setting, exact_below(list, codec_case_kinds(c)), length, 16);
+    exact_add(list, codec_setting_random(c->id, &list->state), exact_below(list, codec_case_kinds(c)), length, 16);
     if (list->count == EXACT_ITEMS)
         run_jobs(list);
 }

@@ -1,0 +1,236 @@
+/* lzr on the device: the search of level 2. Every position looks for two matches, of four bytes and
+ * of eight, and keeps the better one. */
+#ifndef BALE_KERNELS_LZR_FULL_CUH
+#define BALE_KERNELS_LZR_FULL_CUH
+
+#include "kernels/lzr/search.cuh"
+
+namespace bale_lzr
+{
+constexpr uint32_t EIGHTS_LOG2 = 11; /* half the positions are inserted, those at even places */
+constexpr uint32_t MATCH_MOST = 256; /* bytes */
+
+/* Level 2 needs more than level 1. */
+struct full_shared {
+    encode_shared s;
+    union {
+        uint16_t eights[PARTS << EIGHTS_LOG2];
+        struct {
+            uint32_t literals[256];              /* how often each is not in a match */
+            uint32_t taken[BALE_CUDA_CELL / 32]; /* a bit for each position: a match begins there */
+            uint16_t literal_price[256], length_price[MATCH_MOST + 1];
+        };
+    };
+};
+
+__device__ inline uint32_t hash_of_four(uint32_t four)
+{
+    return four * 0x9e3779b1u >> (32 - TABLE_LOG2);
+}
+
+__device__ inline uint32_t hash_of_eight(uint32_t four, uint32_t next)
+{
+    return (four * 0x9e3779b1u + next * 0x85ebca6bu) >> (32 - EIGHTS_LOG2);
+}
+
+/* By a block: the hashes of four and of eight bytes at each position; with IS_LAST if it is the last
+ * one of its batch that is inserted with this hash. Those of four bytes are inserted in batches of
+ * 32, those of eight in batches of 64. Of hashes of a batch that agree in their low bits, the last
+ * alone counts. */
+__device__ inline void hash_full(full_shared *f, uint32_t length, uint32_t *notes)
+{
+    constexpr uint32_t BATCHES = 2, LATEST = 256; /* entries for each */
+    uint32_t *latest = (uint32_t *)f->s.tables + threadIdx.x / 32 * LATEST * BATCHES;
+    uint32_t *latest_eights = (uint32_t *)f->eights + threadIdx.x / 32 * LATEST;
+    const uint32_t first = threadIdx.x / 32 * 32 * BATCHES + lane();
+
+    for (uint32_t i = lane(); i < LATEST; i += 32)
+        latest[i] = latest[LATEST + i] = latest_eights[i] = 0;
+    __syncwarp();
+    for (uint32_t p = first; p - lane() < length; p += ENCODE_THREADS * BATCHES) {
+        uint32_t four[BATCHES], eight[BATCHES];
+#pragma unroll
+        for (uint32_t k = 0; k < BATCHES; k++) {
+            const uint32_t at = p + 32 * k, bytes = f->s.bytes(at);
+            const bool valid = at + TAIL <= length;
+            four[k] = valid ? hash_of_four(bytes) : IS_INVALID;
+            eight[k] = valid ? hash_of_eight(bytes, f->s.bytes(at + 4)) : IS_INVALID;
+            if (valid)
+                atomicMax(&latest[k * LATEST + four[k] % LATEST], (at + 1) << TABLE_LOG2 | four[k]);
+            if (valid && at % 2 == 0)
+                atomicMax(&latest_eights[eight[k] % LATEST], (at + 1) << EIGHTS_LOG2 | eight[k]);
+        }
+        __syncwarp();
+#pragma unroll
+        for (uint32_t k = 0; k < BATCHES; k++) {
+            const uint32_t at = p + 32 * k;
+            const bool valid = at + TAIL <= length;
+            if (valid &&
+                latest[k * LATEST + four[k] % LATEST] == ((at + 1) << TABLE_LOG2 | four[k]))
+                four[k] |= IS_LAST;
+            if (valid && latest_eights[eight[k] % LATEST] == ((at + 1) << EIGHTS_LOG2 | eight[k]))
+                eight[k] |= IS_LAST;
+            notes[at] = four[k] | eight[k] << 16;
+        }
+        __syncwarp();
+    }
+}
+
+/* By a warp: replaces the hash of each position of a part by the last position before it with the
+ * same hash, of earlier batches, and leaves the last of all in the table. notes: the halves of
+ * words. A batch is WIDE times 32 positions. */
+template <uint32_t LOG2, uint32_t WIDE>
+__device__ inline void insert_notes(uint32_t length, uint32_t part, uint16_t *table,
+                                    uint16_t *notes)
+{
+    constexpr uint32_t TOGETHER = 8; /* times 32 positions, whose hashes are loaded together */
+    const uint32_t end = min(length, (part + 1) * PART);
+    uint16_t *at = notes + 2 * (part * PART + lane());
+    uint32_t hashes[TOGETHER], before[TOGETHER];
+
+#pragma unroll
+    for (uint32_t i = 0; i < TOGETHER; i++)
+        hashes[i] = at[64 * i];
+    for (uint32_t base = part * PART; base < end; base += 32 * TOGETHER, at += 64 * TOGETHER) {
+        uint32_t invalid = 0;
+#pragma unroll
+        for (uint32_t i = 0; i < TOGETHER; i += WIDE) {
+#pragma unroll
+            for (uint32_t k = i; k < i + WIDE; k++) {
+                before[k] = table[hashes[k] % (1u << LOG2)];
+                invalid |= (uint32_t)((hashes[k] & IS_INVALID) != 0) << k;
+            }
+            __syncwarp();
+#pragma unroll
+            for (uint32_t k = i; k < i + WIDE; k++)
+                if (hashes[k] & IS_LAST && base + 32 * k < end)
+                    table[hashes[k] % (1u << LOG2)] = (uint16_t)(base + 32 * k + lane());
+            __syncwarp();
+        }
+        if (base + 32 * TOGETHER < end)
+#pragma unroll
+            for (uint32_t i = 0; i < TOGETHER; i++)
+                hashes[i] = at[64 * (TOGETHER + i)];
+#pragma unroll
+        for (uint32_t i = 0; i < TOGETHER; i++)
+            at[64 * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
+    }
+}
+
+/* The bytes from a position on, four by four. */
+struct ahead {
+    static constexpr uint32_t FOURS = MEASURED / 4;
+    uint32_t of[FOURS];
+
+    __device__ ahead(const encode_shared *s, uint32_t p)
+    {
+        const uint32_t *at = s->words + (p + BEFORE_BYTES) / 4, shift = 8 * (p % 4);
+        uint32_t word = at[0];
+
+#pragma unroll
+        for (uint32_t k = 0; k < FOURS; k++) {
+            const uint32_t next = at[k + 1];
+            of[k] = __funnelshift_r(word, next, shift);
+            word = next;
+        }
+    }
+};
+
+/* How many bytes agree, of MEASURED. */
+__device__ inline uint32_t agreeing(const ahead &a, const ahead &b)
+{
+    uint32_t n = 0, differ = 0;
+
+#pragma unroll
+    for (uint32_t k = ahead::FOURS; k-- > 0;) {
+        const uint32_t now = a.of[k] ^ b.of[k];
+        n = now != 0 ? 4 * k : n;
+        differ = now != 0 ? now : differ;
+    }
+    return differ != 0 ? n + ((uint32_t)__ffs((int)differ) - 1) / 8 : MEASURED;
+}
+
+/* How good a match is: four for each byte, less the log2 of the offset. 0: there is none. */
+__device__ inline uint32_t rank_of(uint32_t length, uint32_t offset)
+{
+    return length > 0 ? 4 * length + (uint32_t)__clz((int)offset) : 0;
+}
+
+/* By a warp: the nearest candidate that agrees in four bytes, or in eight, as a match: offset,
+ * length << 16; 0: there is none. own: the candidate in the position's own part. table: of the own
+ * part, the entry of the hash. */
+template <uint32_t LOG2, bool IS_EIGHT>
+__device__ inline uint32_t nearest(const encode_shared *s, const ahead &here, uint32_t p,
+                                   uint32_t part, uint32_t own, const uint16_t *table,
+                                   uint32_t most)
+{
+    const auto agrees = [&](uint32_t q) {
+        return (s->bytes(q) == here.of[0]) & (!IS_EIGHT || s->bytes(q + 4) == here.of[1]);
+    };
+    const bool valid = most >= TAIL;
+    uint32_t q = own; /* the bytes at NONE may be read */
+    bool fine = valid & (q != NONE) & agrees(q);
+
+    for (; part > 0 && __any_sync(ALL, valid && !fine); part--) {
+        table -= 1 << LOG2;
+        if (valid && !fine) {
+            q = *table;
+            fine = (q != NONE) & agrees(q);
+        }
+    }
+    if (!__any_sync(ALL, fine))
+        return 0;
+    const ahead there(s, fine ? q : p);
+    return fine ? (p - q) | min(agreeing(here, there), most) << 16 : 0;
+}
+
+/* By a warp: the match at base + lane(), from its two candidates. */
+__device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uint32_t base,
+                                      uint32_t notes)
+{
+    const uint32_t p = base + lane(), part = base / PART, most = p < length ? length - p : 0;
+    const ahead here(&f->s, p);
+    const uint32_t four = hash_of_four(here.of[0]), eight = hash_of_eight(here.of[0], here.of[1]);
+    const uint32_t a = nearest<EIGHTS_LOG2, true>(&f->s, here, p, part, notes >> 16,
+                                                  f->eights + (part << EIGHTS_LOG2) + eight, most);
+    const uint32_t b = nearest<TABLE_LOG2, false>(&f->s, here, p, part, notes & 0xffff,
+                                                  f->s.tables + (part << TABLE_LOG2) + four, most);
+
+    return rank_of(a >> 16, a & 0xffff) >= rank_of(b >> 16, b & 0xffff) ? a : b;
+}
+
+/* By a block: from bytes to the matches of all positions. */
+__device__ inline void search_full(full_shared *f, uint32_t length, uint32_t *notes)
+{
+    const uint32_t warp = threadIdx.x / 32, part = warp % PARTS;
+
+    hash_full(f, length, notes);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < (PARTS << TABLE_LOG2) / 2; i += ENCODE_THREADS)
+        ((uint32_t *)f->s.tables)[i] = NONE << 16 | NONE;
+    for (uint32_t i = threadIdx.x; i < (PARTS << EIGHTS_LOG2) / 2; i += ENCODE_THREADS)
+        ((uint32_t *)f->eights)[i] = NONE << 16 | NONE;
+    __syncthreads();
+    if (warp < PARTS && part * PART < length)
+        insert_notes<TABLE_LOG2, 1>(length, part, f->s.tables + (part << TABLE_LOG2),
+                                    (uint16_t *)notes);
+    else if (warp < 2 * PARTS && part * PART < length)
+        insert_notes<EIGHTS_LOG2, 2>(length, part, f->eights + (part << EIGHTS_LOG2),
+                                     (uint16_t *)notes + 1);
+    __syncthreads();
+    for (uint32_t half = 0; half < 2; half++) {
+        const uint32_t piece = (half == 0 ? warp : 2 * ENCODE_WARPS - 1 - warp) * PIECE;
+        const uint32_t end = min(piece + PIECE, (length + 31) / 32 * 32);
+        uint32_t next = piece < end ? notes[piece + lane()] : 0;
+        for (uint32_t base = piece; base < end; base += 32) {
+            const uint32_t now = next;
+            if (base + 32 < end)
+                next = notes[base + 32 + lane()];
+            notes[base + lane()] = match_full(f, length, base, now);
+        }
+    }
+    __syncthreads();
+}
+} // namespace bale_lzr
+
+#endif
