@@ -132,10 +132,10 @@ class way_finder
         }
     }
 
-    /* Whether the match at p + 1 with this offset begins at p, too. */
-    __device__ bool goes_on(uint32_t p, uint32_t byte, uint32_t length, uint32_t offset) const
+    /* Whether the byte at p is that one so far before it. */
+    __device__ bool agrees(uint32_t p, uint32_t byte, uint32_t offset) const
     {
-        return length > 0 && p >= offset && f_->s.byte(p - offset) == byte;
+        return p >= offset && f_->s.byte(p - offset) == byte;
     }
 
     /* The best match at p: the one found there, or that of p + 1. */
@@ -144,7 +144,7 @@ class way_finder
         const uint32_t found_length = min(found >> 16, limit_ - p);
         const uint32_t rank = rank_of(found_length, found & 0xffff);
 
-        length_ = goes_on(p, byte, length_, offset_) ? min(length_ + 1, MATCH_MOST) : 0;
+        length_ = length_ > 0 && agrees(p, byte, offset_) ? min(length_ + 1, MATCH_MOST) : 0;
         if (rank > rank_of(length_, offset_)) {
             length_ = found_length;
             offset_ = found & 0xffff;
@@ -160,7 +160,7 @@ class way_finder
             cost_ += f_->literal_price[byte];
             inherit(p, byte, found);
             last_length_ =
-                goes_on(p, byte, last_length_, last_) ? min(last_length_ + 1, MATCH_MOST) : 0;
+                last_ > 0 && agrees(p, byte, last_) ? min(last_length_ + 1, MATCH_MOST) : 0;
             if (length_ >= LEAST)
                 offer(p, length_, offset_, price_);
             if (length_ > LEAST)
