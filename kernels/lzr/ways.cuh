@@ -14,6 +14,7 @@ constexpr uint32_t LENGTH_PRICE = 50; /* of a match class, and of the run before
 constexpr uint32_t CLASS_PRICE = 2;   /* and more for each class */
 constexpr uint32_t OFFSET_PRICE = 80; /* of an offset class */
 constexpr uint32_t REPEAT_PRICE = 32;
+constexpr uint32_t WARM_UP_WAYS = 64; /* bytes behind a thread's own, where it begins */
 
 /* By a block: prices. A literal's is from the bytes that no match covers. */
 __device__ inline void set_prices(full_shared *f, uint32_t length, const uint32_t *found)
@@ -68,8 +69,9 @@ __device__ inline uint32_t price_of_offset(uint32_t offset)
     return OFFSET_PRICE + BIT * (max(log2_of(offset), 2u) - 2);
 }
 
-/* A thread on its way from the end of its bytes to their begin: the matches that are known at a
- * position, and what the cheapest way from there begins with. */
+/* A thread on its way from the end of its bytes to their begin: the match that is known at a
+ * position, and the first one of the cheapest way from there. Both go on to the left as long as bytes
+ * agree, and keep where they end: so what the way costs from there on does not change. */
 class way_finder
 {
   public:
@@ -77,6 +79,11 @@ class way_finder
     __device__ way_finder(full_shared *f, uint32_t start, uint32_t limit)
         : f_(f), costs_(f->s.costs + 2 * threadIdx.x), start_(start), limit_(limit)
     {
+    }
+
+    __device__ void begin()
+    {
+        *cost_at(start_) = 0;
     }
 
     /* The positions of [first, end), both multiples of 4, the last first. With TAKES what is chosen
@@ -114,17 +121,12 @@ class way_finder
         return costs_ + p / 2 % (REACH / 2) * (2 * LANES) + p % 2;
     }
 
-    /* The cost from behind a match at p. */
-    __device__ uint32_t cost_behind(uint32_t p, uint32_t length) const
+    /* behind: the cost from behind the match at p. */
+    __device__ void offer(uint32_t p, uint32_t length, uint32_t offset, uint32_t price,
+                          uint32_t behind)
     {
-        return *cost_at(min(p + min(length, REACH), start_));
-    }
-
-    __device__ void offer(uint32_t p, uint32_t length, uint32_t offset, uint32_t price)
-    {
-        const uint32_t repeats = offset == last_ && p + length <= next_;
-        const uint32_t cost =
-            cost_behind(p, length) + f_->length_price[length] + (repeats ? REPEAT_PRICE : price);
+        const bool repeats = offset == last_ && p + length <= next_;
+        const uint32_t cost = behind + f_->length_price[length] + (repeats ? REPEAT_PRICE : price);
 
         if (cost < cost_) {
             cost_ = cost;
@@ -142,38 +144,52 @@ class way_finder
     __device__ void inherit(uint32_t p, uint32_t byte, uint32_t found)
     {
         const uint32_t found_length = min(found >> 16, limit_ - p);
-        const uint32_t rank = rank_of(found_length, found & 0xffff);
+        const uint32_t rank = found_length >= LEAST ? rank_of(found_length, found & 0xffff) : 0;
 
         length_ = length_ > 0 && agrees(p, byte, offset_) ? min(length_ + 1, MATCH_MOST) : 0;
         if (rank > rank_of(length_, offset_)) {
             length_ = found_length;
             offset_ = found & 0xffff;
             price_ = price_of_offset(offset_);
+            behind_ = *cost_at(min(p + length_, start_));
+            behind_less_ = *cost_at(min(p + length_ - 1, start_));
         }
+    }
+
+    /* The first match of the cheapest way from p + 1: how far its offset agrees. */
+    __device__ void repeat(uint32_t p, uint32_t byte)
+    {
+        if (last_ == 0 || !agrees(p, byte, last_)) {
+            last_length_ = 0;
+            return;
+        }
+        if (last_length_ == 0)
+            last_behind_ = cost_;
+        last_length_ = min(last_length_ + 1, MATCH_MOST);
     }
 
     /* Returns the match that the cheapest way begins with, or 0. */
     __device__ uint32_t step(uint32_t p, uint32_t byte, uint32_t found)
     {
         chosen_ = 0;
-        if (p < start_) {
-            cost_ += f_->literal_price[byte];
-            inherit(p, byte, found);
-            last_length_ =
-                last_ > 0 && agrees(p, byte, last_) ? min(last_length_ + 1, MATCH_MOST) : 0;
-            if (length_ >= LEAST)
-                offer(p, length_, offset_, price_);
-            if (length_ > LEAST)
-                offer(p, length_ - 1, offset_, price_);
-            if (last_length_ >= LENGTH_NONE)
-                offer(p, last_length_, last_, last_price_);
-            if (chosen_ != 0) {
-                next_ = p;
-                if ((chosen_ & 0xffff) != last_) {
-                    last_ = offset_;
-                    last_length_ = length_;
-                    last_price_ = price_;
-                }
+        if (p >= start_)
+            return 0;
+        inherit(p, byte, found);
+        repeat(p, byte);
+        cost_ += f_->literal_price[byte];
+        if (length_ >= LEAST)
+            offer(p, length_, offset_, price_, behind_);
+        if (length_ > LEAST)
+            offer(p, length_ - 1, offset_, price_, behind_less_);
+        if (last_length_ >= LENGTH_NONE)
+            offer(p, last_length_, last_, last_price_, last_behind_);
+        if (chosen_ != 0) {
+            next_ = p;
+            if ((chosen_ & 0xffff) != last_) {
+                last_ = offset_;
+                last_length_ = length_;
+                last_price_ = price_;
+                last_behind_ = behind_;
             }
         }
         *cost_at(p) = (uint16_t)cost_;
@@ -183,12 +199,12 @@ class way_finder
     full_shared *f_;
     uint16_t *costs_;
     uint32_t start_, limit_;
-    uint32_t cost_ = 0;                            /* from the position on */
-    uint32_t offset_ = 1, length_ = 0, price_ = 0; /* of the match there; length 0: none */
-    /* The first match of the cheapest way: how many bytes agree at the position with its offset, and
-     * where it begins. */
-    uint32_t last_ = 0, last_length_ = 0, last_price_ = 0, next_ = 0;
-    uint32_t chosen_ = 0;
+    uint32_t cost_ = 0, chosen_ = 0; /* from the position on; the match there, or 0 */
+    /* Of the match: length 0: there is none. What the way costs behind it, and a byte before that. */
+    uint32_t offset_ = 1, length_ = 0, price_ = 0, behind_ = 0, behind_less_ = 0;
+    /* Of the first match of the cheapest way: how many bytes agree at the position with its offset.
+     * Where the match begins. */
+    uint32_t last_ = 0, last_length_ = 0, last_price_ = 0, last_behind_ = 0, next_ = 0;
 };
 
 __device__ inline uint32_t round_up(uint32_t value, uint32_t to)
@@ -203,11 +219,13 @@ __device__ inline void find_ways(full_shared *f, uint32_t length, uint32_t *foun
 {
     const uint32_t begin = min(threadIdx.x * LANE, length), end = min(begin + LANE, length);
     const uint32_t limit = min((begin / SEGMENT + 1) * SEGMENT, length);
-    const uint32_t start = min(end + REACH, limit);
+    const uint32_t start = min(end + WARM_UP_WAYS, limit);
     way_finder way(f, start, limit);
 
-    if (begin < length)
+    if (begin < length) {
+        way.begin();
         way.find<false>(round_up(end, 4), round_up(start, 4), found);
+    }
     __syncthreads();
     if (begin < length)
         way.find<true>(begin, round_up(end, 4), found);
