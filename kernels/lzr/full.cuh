@@ -184,7 +184,7 @@ __device__ inline uint32_t nearest(const encode_shared *s, const ahead &here, ui
     return fine ? (p - q) | min(agreeing(here, there), most) << 16 : 0;
 }
 
-/* By a warp: the match at base + lane(), from its two candidates. */
+/* By a warp: the match at base + lane(), from its two candidates. The better one is measured on. */
 __device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uint32_t base,
                                       uint32_t notes)
 {
@@ -196,7 +196,13 @@ __device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uin
     const uint32_t b = nearest<TABLE_LOG2, false>(&f->s, here, p, part, notes & 0xffff,
                                                   f->s.tables + (part << TABLE_LOG2) + four, most);
 
-    return rank_of(a >> 16, a & 0xffff) >= rank_of(b >> 16, b & 0xffff) ? a : b;
+    const uint32_t match = rank_of(a >> 16, a & 0xffff) >= rank_of(b >> 16, b & 0xffff) ? a : b;
+    const bool is_long = match >> 16 == MEASURED;
+    if (!__any_sync(ALL, is_long))
+        return match;
+    const ahead behind(&f->s, p + MEASURED),
+        there(&f->s, p + MEASURED - (is_long ? match & 0xffff : 0));
+    return is_long ? (match & 0xffff) | min(MEASURED + agreeing(behind, there), most) << 16 : match;
 }
 
 /* By a block: from bytes to the matches of all positions. */
