@@ -9,6 +9,7 @@ namespace bale_lzr
 {
 constexpr uint32_t EIGHTS_LOG2 = 11; /* half the positions are inserted, those at even places */
 constexpr uint32_t MATCH_MOST = 256; /* bytes */
+constexpr uint32_t OFFSETS_LOG2 = 16;
 
 /* Level 2 needs more than level 1. */
 struct full_shared {
@@ -16,9 +17,13 @@ struct full_shared {
     union {
         uint16_t eights[PARTS << EIGHTS_LOG2];
         struct {
-            uint32_t literals[256];              /* how often each is not in a match */
             uint32_t taken[BALE_CUDA_CELL / 32]; /* a bit for each position: a match begins there */
-            uint16_t literal_price[256], length_price[MATCH_MOST + 1];
+            /* How often each occurs: literals; classes of lengths; the last offset again, and offsets
+             * by their log2. */
+            uint32_t literals[256], lengths[MATCHES], offsets[1 + OFFSETS_LOG2];
+            /* Prices: of a length, with its raw bits and with the run before it. */
+            uint16_t literal_price[256], length_price[MATCH_MOST + 1], offset_price[OFFSETS_LOG2];
+            uint16_t repeat_price;
         };
     };
 };

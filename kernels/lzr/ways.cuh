@@ -2,72 +2,12 @@
 #ifndef BALE_KERNELS_LZR_WAYS_CUH
 #define BALE_KERNELS_LZR_WAYS_CUH
 
-#include "kernels/lzr/full.cuh"
 #include "kernels/lzr/parse.cuh"
+#include "kernels/lzr/prices.cuh"
 
 namespace bale_lzr
 {
-/* Prices in 1/16 bit. */
-constexpr uint32_t BIT = 16;
-constexpr uint32_t LITERAL_PRICE_MOST = 12 * BIT;
-constexpr uint32_t LENGTH_PRICE = 50; /* of a match class, and of the run before it; */
-constexpr uint32_t CLASS_PRICE = 2;   /* and more for each class */
-constexpr uint32_t OFFSET_PRICE = 80; /* of an offset class */
-constexpr uint32_t REPEAT_PRICE = 32;
 constexpr uint32_t WARM_UP_WAYS = 64; /* bytes behind a thread's own, where it begins */
-
-/* By a block: prices. A literal's is from the bytes that no match covers. */
-__device__ inline void set_prices(full_shared *f, uint32_t length, const uint32_t *found)
-{
-    constexpr uint32_t TOGETHER = 4; /* positions */
-    uint32_t total;
-
-    if (threadIdx.x < 256)
-        f->literals[threadIdx.x] = 0;
-    __syncthreads();
-    for (uint32_t p = TOGETHER * threadIdx.x; p - TOGETHER * lane() < length;
-         p += TOGETHER * ENCODE_THREADS) {
-        const uint4 four = p < length ? *(const uint4 *)(found + p) : uint4{};
-        const uint32_t of[TOGETHER] = {four.x, four.y, four.z, four.w};
-        uint32_t upto = 0; /* the end of a match that begins before */
-#pragma unroll
-        for (uint32_t k = 0; k < TOGETHER; k++)
-            upto = max(upto, p + k < length && of[k] != 0 ? p + k + (of[k] >> 16) : 0);
-        for (uint32_t by = 1; by < 32; by *= 2) {
-            const uint32_t other = __shfl_up_sync(ALL, upto, by);
-            if (lane() >= by)
-                upto = max(upto, other);
-        }
-        const uint32_t left = __shfl_up_sync(ALL, upto, 1);
-        upto = lane() > 0 ? left : 0;
-#pragma unroll
-        for (uint32_t k = 0; k < TOGETHER; k++) {
-            if (p + k >= length)
-                break;
-            if (of[k] != 0)
-                upto = max(upto, p + k + (of[k] >> 16));
-            if (p + k >= upto)
-                atomicAdd(&f->literals[f->s.byte(p + k)], 1u);
-        }
-    }
-    __syncthreads();
-    const uint32_t count = threadIdx.x < 256 ? f->literals[threadIdx.x] : 0;
-    (void)block_sum(count, f->s.sums, &total);
-    if (threadIdx.x < 256)
-        f->literal_price[threadIdx.x] = (uint16_t)min(
-            LITERAL_PRICE_MOST,
-            (bale_rans::log2_q16(16 * total + 16) - bale_rans::log2_q16(16 * count + 1)) >> 12);
-    for (uint32_t i = threadIdx.x; i <= MATCH_MOST; i += ENCODE_THREADS) {
-        const uint32_t c = i < LENGTH_NONE ? 1 : class_of_length(i);
-        f->length_price[i] = (uint16_t)(LENGTH_PRICE + CLASS_PRICE * c + BIT * match_class(c).bits);
-    }
-    __syncthreads();
-}
-
-__device__ inline uint32_t price_of_offset(uint32_t offset)
-{
-    return OFFSET_PRICE + BIT * (max(log2_of(offset), 2u) - 2);
-}
 
 /* A thread on its way from the end of its bytes to their begin: the match that is known at a
  * position, and the first one of the cheapest way from there. Both go on to the left as long as bytes
@@ -86,30 +26,37 @@ class way_finder
         *cost_at(start_) = 0;
     }
 
-    /* The positions of [first, end), both multiples of 4, the last first. With TAKES what is chosen
-     * replaces what was found, and its bits are set. */
-    template <bool TAKES> __device__ void find(uint32_t first, uint32_t end, uint32_t *found)
+    /* The positions of [first, end), both multiples of 16, the last first. Unless it is NULL, what is
+     * chosen goes to `chosen`, which may be `found`, and its bits are set. */
+    __device__ void find(uint32_t first, uint32_t end, const uint32_t *found, uint32_t *chosen)
     {
         uint32_t taken = 0;
+        uint4 next = end > first ? *(const uint4 *)(found + end - 4) : uint4{};
 
         for (uint32_t p = end; p > first;) {
-            p -= 4;
-            const uint4 four = *(const uint4 *)(found + p);
-            const uint32_t bytes = f_->s.bytes(p);
-            uint4 chosen;
-            chosen.w = step(p + 3, bytes >> 24, four.w);
-            chosen.z = step(p + 2, bytes >> 16 & 255, four.z);
-            chosen.y = step(p + 1, bytes >> 8 & 255, four.y);
-            chosen.x = step(p, bytes & 255, four.x);
-            if (!TAKES)
-                continue;
-            *(uint4 *)(found + p) = chosen;
-            taken |= ((uint32_t)(chosen.x != 0) | (uint32_t)(chosen.y != 0) << 1 |
-                      (uint32_t)(chosen.z != 0) << 2 | (uint32_t)(chosen.w != 0) << 3)
-                     << p % 32;
-            if (p % 32 == 0) {
-                f_->taken[p / 32] = taken;
-                taken = 0;
+            const uint4 raw = *(const uint4 *)(f_->s.words + (p - 16 + BEFORE_BYTES) / 4);
+            uint32_t words[4] = {raw.w, raw.z, raw.y, raw.x};
+#pragma unroll 1
+            for (uint32_t k = 0; k < 4; k++) {
+                const uint4 now = next;
+                const uint32_t bytes = words[0];
+                words[0] = words[1];
+                words[1] = words[2];
+                words[2] = words[3];
+                p -= 4;
+                if (p > first)
+                    next = *(const uint4 *)(found + p - 4);
+                uint4 here;
+                here.w = step(p + 3, bytes >> 24, now.w);
+                here.z = step(p + 2, bytes >> 16 & 255, now.z);
+                here.y = step(p + 1, bytes >> 8 & 255, now.y);
+                here.x = step(p, bytes & 255, now.x);
+                taken = taken << 4 | (uint32_t)(here.x != 0) | (uint32_t)(here.y != 0) << 1 |
+                        (uint32_t)(here.z != 0) << 2 | (uint32_t)(here.w != 0) << 3;
+                if (chosen)
+                    *(uint4 *)(chosen + p) = here;
+                if (chosen && p % 32 == 0)
+                    f_->taken[p / 32] = taken;
             }
         }
     }
@@ -126,7 +73,8 @@ class way_finder
                           uint32_t behind)
     {
         const bool repeats = offset == last_ && p + length <= next_;
-        const uint32_t cost = behind + f_->length_price[length] + (repeats ? REPEAT_PRICE : price);
+        const uint32_t cost =
+            behind + f_->length_price[length] + (repeats ? f_->repeat_price : price);
 
         if (cost < cost_) {
             cost_ = cost;
@@ -150,7 +98,7 @@ class way_finder
         if (rank > rank_of(length_, offset_)) {
             length_ = found_length;
             offset_ = found & 0xffff;
-            price_ = price_of_offset(offset_);
+            price_ = f_->offset_price[log2_of(offset_)];
             behind_ = *cost_at(min(p + length_, start_));
             behind_less_ = *cost_at(min(p + length_ - 1, start_));
         }
@@ -212,26 +160,6 @@ __device__ inline uint32_t round_up(uint32_t value, uint32_t to)
     return (value + to - 1) / to * to;
 }
 
-/* By a block: replaces the matches that were found by those that the cheapest ways begin with. A
- * thread begins some bytes behind its own, where the costs are not known yet; what it chooses there
- * does not count. */
-__device__ inline void find_ways(full_shared *f, uint32_t length, uint32_t *found)
-{
-    const uint32_t begin = min(threadIdx.x * LANE, length), end = min(begin + LANE, length);
-    const uint32_t limit = min((begin / SEGMENT + 1) * SEGMENT, length);
-    const uint32_t start = min(end + WARM_UP_WAYS, limit);
-    way_finder way(f, start, limit);
-
-    if (begin < length) {
-        way.begin();
-        way.find<false>(round_up(end, 4), round_up(start, 4), found);
-    }
-    __syncthreads();
-    if (begin < length)
-        way.find<true>(begin, round_up(end, 4), found);
-    __syncthreads();
-}
-
 /* By a thread: follows what was chosen from p on up to `end`. visit(at, length, offset) is called
  * for each match. Returns where the next token begins. */
 template <typename VISIT>
@@ -258,13 +186,73 @@ __device__ inline uint32_t follow(const full_shared *f, const uint32_t *chosen, 
     return max(upto, end);
 }
 
+/* The bytes for which a thread finds the ways. */
+struct way_range {
+    uint32_t begin, end, start, limit;
+
+    __device__ way_range(uint32_t index, uint32_t length)
+        : begin(min(index * LANE, length)), end(min(begin + LANE, length)), start(), limit()
+    {
+        limit = min((begin / SEGMENT + 1) * SEGMENT, length);
+        start = min(end + WARM_UP_WAYS, limit);
+    }
+};
+
+/* By a block: replaces the matches that were found by those that the cheapest ways begin with. A
+ * thread begins some bytes behind its own, where the costs are not known yet; what it chooses there
+ * does not count. */
+__device__ inline void find_ways(full_shared *f, uint32_t length, uint32_t *found)
+{
+    const way_range range(threadIdx.x, length);
+    way_finder way(f, range.start, range.limit);
+
+    if (range.begin < length) {
+        way.begin();
+        way.find(round_up(range.end, 16), round_up(range.start, 16), found, NULL);
+    }
+    __syncthreads();
+    if (range.begin < length)
+        way.find(range.begin, round_up(range.end, 16), found, found);
+    __syncthreads();
+}
+
+/* By a block: finds the ways of one thread's bytes in SAMPLED, and takes the prices from them.
+ * scratch: BALE_CUDA_CELL / SAMPLED words. */
+__device__ inline void learn_prices(full_shared *f, uint32_t length, const uint32_t *found,
+                                    uint32_t *scratch)
+{
+    const way_range range(threadIdx.x * SAMPLED, length);
+
+    if (threadIdx.x < LANES / SAMPLED && range.begin < length) {
+        uint32_t *chosen = scratch + threadIdx.x * LANE - range.begin;
+        uint32_t last = 0, upto = range.begin, p = range.begin;
+        way_finder way(f, range.start, range.limit);
+        way.begin();
+        way.find(round_up(range.end, 16), round_up(range.start, 16), found, NULL);
+        way.find(range.begin, round_up(range.end, 16), found, chosen);
+        const auto count = [&](uint32_t at, uint32_t n, uint32_t offset) {
+            for (; upto < at; upto++)
+                atomicAdd(&f->literals[f->s.byte(upto)], 1u);
+            atomicAdd(&f->lengths[class_of_length(n)], 1u);
+            atomicAdd(&f->offsets[offset == last ? 0 : 1 + log2_of(offset)], 1u);
+            upto = at + n;
+            last = offset;
+        };
+        for (uint32_t half = 0; half < 2; half++) /* so many matches as there may be */
+            p = follow(f, chosen, p, min(range.begin + (half + 1) * (LANE / 2), range.end), count);
+    }
+    __syncthreads();
+    prices_of_sample(f);
+}
+
 /* By a block: from the matches of all positions to sequences, of which it returns the number. */
 __device__ inline uint32_t make_full_sequences(full_shared *f, uint32_t length, uint32_t *found,
                                                uint32_t *to)
 {
     const uint32_t start = min(threadIdx.x * STRETCH, length), end = min(start + STRETCH, length);
 
-    set_prices(f, length, found);
+    first_prices(f, length, found);
+    learn_prices(f, length, found, to);
     find_ways(f, length, found);
     const stretch own = parse_stretches(
         start, end,
