@@ -210,36 +210,58 @@ __device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uin
     return is_long ? (match & 0xffff) | min(MEASURED + agreeing(behind, there), most) << 16 : match;
 }
 
-/* By a block: from bytes to the matches of all positions. */
-__device__ inline void search_full(full_shared *f, uint32_t length, uint32_t *notes)
+/* By a block: no position has been inserted. */
+__device__ inline void clear_tables(full_shared *f)
 {
-    const uint32_t warp = threadIdx.x / 32, part = warp % PARTS;
-
-    hash_full(f, length, notes);
-    __syncthreads();
     for (uint32_t i = threadIdx.x; i < (PARTS << TABLE_LOG2) / 2; i += ENCODE_THREADS)
         ((uint32_t *)f->s.tables)[i] = NONE << 16 | NONE;
     for (uint32_t i = threadIdx.x; i < (PARTS << EIGHTS_LOG2) / 2; i += ENCODE_THREADS)
         ((uint32_t *)f->eights)[i] = NONE << 16 | NONE;
     __syncthreads();
-    if (warp < PARTS && part * PART < length)
+}
+
+/* By the first warps of a block: a warp for each part and table. */
+__device__ inline void insert_all(full_shared *f, uint32_t length, uint32_t *notes)
+{
+    const uint32_t warp = threadIdx.x / 32, part = warp % PARTS;
+
+    if (warp >= 2 * PARTS || part * PART >= length)
+        return;
+    if (warp < PARTS)
         insert_notes<TABLE_LOG2, 1>(length, part, f->s.tables + (part << TABLE_LOG2),
                                     (uint16_t *)notes);
-    else if (warp < 2 * PARTS && part * PART < length)
+    else
         insert_notes<EIGHTS_LOG2, 2>(length, part, f->eights + (part << EIGHTS_LOG2),
                                      (uint16_t *)notes + 1);
-    __syncthreads();
-    for (uint32_t half = 0; half < 2; half++) {
-        const uint32_t piece = (half == 0 ? warp : 2 * ENCODE_WARPS - 1 - warp) * PIECE;
-        const uint32_t end = min(piece + PIECE, (length + 31) / 32 * 32);
-        uint32_t next = piece < end ? notes[piece + lane()] : 0;
-        for (uint32_t base = piece; base < end; base += 32) {
-            const uint32_t now = next;
-            if (base + 32 < end)
-                next = notes[base + 32 + lane()];
-            notes[base + lane()] = match_full(f, length, base, now);
-        }
+}
+
+/* By a warp: the matches of a piece. */
+__device__ inline void match_full_piece(const full_shared *f, uint32_t length, uint32_t piece,
+                                        uint32_t *notes)
+{
+    const uint32_t end = min(piece + PIECE, (length + 31) / 32 * 32);
+    uint32_t next = piece < end ? notes[piece + lane()] : 0;
+
+    for (uint32_t base = piece; base < end; base += 32) {
+        const uint32_t now = next;
+        if (base + 32 < end)
+            next = notes[base + 32 + lane()];
+        notes[base + lane()] = match_full(f, length, base, now);
     }
+}
+
+/* By a block: from bytes to the matches of all positions. */
+__device__ inline void search_full(full_shared *f, uint32_t length, uint32_t *notes)
+{
+    const uint32_t warp = threadIdx.x / 32;
+
+    hash_full(f, length, notes);
+    __syncthreads();
+    clear_tables(f);
+    insert_all(f, length, notes);
+    __syncthreads();
+    match_full_piece(f, length, warp * PIECE, notes);
+    match_full_piece(f, length, (2 * ENCODE_WARPS - 1 - warp) * PIECE, notes);
     __syncthreads();
 }
 } // namespace bale_lzr
