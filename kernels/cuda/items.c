@@ -4,7 +4,7 @@
 
 bool bale_cuda_fits_cells(uint8_t codec, uint8_t chunk_log2)
 {
-    return chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX || codec == BALE_CODEC_CUSZ;
+    return chunk_log2 <= BALE_CUDA_CHUNK_LOG2_MAX || bale_codec_has_cells(codec);
 }
 
 uint32_t bale_cuda_cells(const struct bale_frame *frame)

@@ -1,15 +1,26 @@
 /* float (spec.md) on the device. */
 #include "kernels/codec/codec.cuh"
 #include "kernels/codec/launch.cuh"
+#include "kernels/float/cells.cuh"
 #include "kernels/float/decode.cuh"
-#include "kernels/float/encode.cuh"
 #include "kernels/float/learn.cuh"
 
 namespace
 {
+using bale_float::cell_shared;
+using bale_float::decode_cells_shared;
 using bale_float::decode_shared;
 using bale_float::encode_shared;
 using bale_float::learn_shared;
+
+/* Whether some chunks have several cells. */
+bool has_long_chunks(const cuda_batch *b)
+{
+    for (uint32_t c = 0; c < b->count; c++)
+        if (b->host[c].whole > BALE_CUDA_CELL)
+            return true;
+    return false;
+}
 
 cudaError_t open()
 {
@@ -23,13 +34,27 @@ cudaError_t open()
                                                     sizeof(encode_shared));
         },
         [] {
+            return bale_launch::allow_shared_memory((const void *)bale_float::measure,
+                                                    sizeof(cell_shared));
+        },
+        [] {
+            return bale_launch::allow_shared_memory((const void *)bale_float::encode_cells,
+                                                    sizeof(cell_shared));
+        },
+        [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::decode,
                                                     sizeof(decode_shared));
+        },
+        [] {
+            return bale_launch::allow_shared_memory((const void *)bale_float::decode_cells,
+                                                    sizeof(decode_cells_shared));
         });
 }
 
 cudaError_t encode(const cuda_batch *b)
 {
+    const bool is_long = has_long_chunks(b);
+
     return bale_launch::in_order(
         [=] {
             return bale_launch::start(bale_float::learn, b->frame_count, bale_float::THREADS,
@@ -39,13 +64,35 @@ cudaError_t encode(const cuda_batch *b)
         [=] {
             return bale_launch::start(bale_float::encode, b->count, bale_float::THREADS,
                                       sizeof(encode_shared), b->stream, b->chunks, b->lists);
+        },
+        [=] {
+            return is_long ? bale_launch::start(bale_float::measure, b->count, bale_float::THREADS,
+                                                sizeof(cell_shared), b->stream, b->chunks, b->lists)
+                           : cudaSuccess;
+        },
+        [=] {
+            return is_long
+                       ? bale_launch::start(bale_float::encode_cells, b->count, bale_float::THREADS,
+                                            sizeof(cell_shared), b->stream, b->chunks, b->lists)
+                       : cudaSuccess;
         });
 }
 
 cudaError_t decode(const cuda_batch *b)
 {
-    return bale_launch::start(bale_float::decode, b->count, bale_float::THREADS,
-                              sizeof(decode_shared), b->stream, b->chunks, b->lists, b->to);
+    const bool is_long = has_long_chunks(b);
+
+    return bale_launch::in_order(
+        [=] {
+            return bale_launch::start(bale_float::decode, b->count, bale_float::THREADS,
+                                      sizeof(decode_shared), b->stream, b->chunks, b->lists, b->to);
+        },
+        [=] {
+            return is_long ? bale_launch::start(bale_float::decode_cells, b->count,
+                                                bale_float::THREADS, sizeof(decode_cells_shared),
+                                                b->stream, b->chunks, b->lists, b->to)
+                           : cudaSuccess;
+        });
 }
 
 constexpr cuda_codec_ops steps()

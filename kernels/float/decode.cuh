@@ -1,4 +1,5 @@
-/* float on the device: decoding a chunk. A block does it in shared memory; the bytes are hostile. */
+/* float on the device: decoding a chunk. A block does it, in shared memory if the chunk has one cell,
+ * else in the cells to which it decodes; the bytes are hostile. */
 #ifndef BALE_KERNELS_FLOAT_DECODE_CUH
 #define BALE_KERNELS_FLOAT_DECODE_CUH
 
@@ -11,12 +12,34 @@ namespace bale_float
 {
 constexpr uint32_t CELL_VECTORS = BALE_CUDA_CELL / sizeof(uint4);
 
+/* Of all blocks of a chunk of at most so many. */
+template <uint32_t BLOCKS> struct block_places {
+    uint64_t widths[BLOCKS];
+    uint32_t planes_at[BLOCKS];
+};
+
+struct sum_room {
+    partial_sums sums;
+    warp_values warps;
+};
+
 struct decode_shared {
     uint4 values[CELL_VECTORS + 1]; /* one more, which copies read */
-    uint64_t widths[BLOCKS_MAX];
-    uint32_t planes_at[BLOCKS_MAX];
-    partial_sums sums;
-    warp_values room;
+    block_places<BLOCKS_MAX> places;
+    sum_room room;
+};
+
+struct decode_cells_shared {
+    block_places<FLOAT_CHUNK / sizeof(uint16_t) / FLOAT_BLOCK> places;
+    sum_room room;
+};
+
+/* What a block decodes with: the chunk's values, and room for its blocks of elements. */
+struct decoder {
+    void *values;
+    uint64_t *widths;
+    uint32_t *planes_at;
+    sum_room *room;
 };
 
 /* A chunk that is decoded: its sections begin at these bytes of its cell. */
@@ -27,43 +50,48 @@ struct sections {
 
 /* By a block: reads the headers and deltas, and finds the sections. False, for all threads: a rule
  * is broken. */
-__device__ inline bool split(decode_shared *s, const extents &its, unsigned size_bits,
+__device__ inline bool split(const decoder &d, const extents &its, unsigned size_bits,
                              uint32_t length, sections *to)
 {
-    const uint32_t ends = its.lead + its.tail, b = threadIdx.x;
+    const uint32_t ends = its.lead + its.tail;
     const uint32_t blocks = (its.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
-    uint32_t deltas, all;
-    widths w = {};
+    uint32_t deltas = ends + blocks, planes = 0, all;
 
-    if (ends + blocks > length)
+    if (deltas > length)
         return false;
-    const uint32_t header = b < blocks ? to->cell[ends + b] : 0;
-    const uint32_t before = sum_before(header >> 6, &s->room, &deltas);
-    if (ends + blocks + deltas > length)
-        return false;
-    const bool fine = b >= blocks || read_widths(header, to->cell + ends + blocks + before,
-                                                 groups_there(its.count, b), size_bits, &w);
-    if (!__syncthreads_and(fine))
-        return false;
-    const uint32_t at = sum_before(sum_of_bytes(w.widths), &s->room, &all);
-    if (b < blocks) {
-        s->widths[b] = w.widths;
-        s->planes_at[b] = at;
+    for (uint32_t first = 0; first < blocks; first += THREADS) {
+        const uint32_t b = first + threadIdx.x;
+        const uint32_t header = b < blocks ? to->cell[ends + b] : 0;
+        const uint32_t at = deltas + sum_before(header >> 6, &d.room->warps, &all);
+        widths w = {};
+        deltas += all;
+        if (deltas > length)
+            return false;
+        const bool fine = b >= blocks || read_widths(header, to->cell + at,
+                                                     groups_there(its.count, b), size_bits, &w);
+        if (!__syncthreads_and(fine))
+            return false;
+        const uint32_t before = sum_before(sum_of_bytes(w.widths), &d.room->warps, &all);
+        if (b < blocks) {
+            d.widths[b] = w.widths;
+            d.planes_at[b] = planes + before;
+        }
+        planes += all;
     }
-    to->planes = ends + blocks + deltas;
-    to->bits = to->planes + all;
+    to->planes = deltas;
+    to->bits = deltas + planes;
     to->bits_length = length - to->bits;
     return to->bits <= length;
 }
 
 /* By a block: the planes to the integers' differences. */
 template <typename T>
-__device__ inline void join_planes(decode_shared *s, uint32_t count, const sections &from)
+__device__ inline void join_planes(const decoder &d, uint32_t count, const sections &from)
 {
     for (uint32_t g = threadIdx.x; g * FLOAT_GROUP < count; g += THREADS) {
-        const uint64_t all = s->widths[g / 8];
-        const uint32_t at = from.planes + s->planes_at[g / 8] + sum_of_first(all, g % 8);
-        store_group((T *)s->values, g,
+        const uint64_t all = d.widths[g / 8];
+        const uint32_t at = from.planes + d.planes_at[g / 8] + sum_of_first(all, g % 8);
+        store_group((T *)d.values, g,
                     load_planes<T>(from.cell, at, (uint32_t)(all >> 8 * (g % 8) & 0xff)));
     }
 }
@@ -82,31 +110,67 @@ __device__ inline uint64_t load_bits(const uint8_t *cell, uint32_t at, unsigned 
     return both & ((UINT64_C(1) << bits) - 1);
 }
 
+/* The raw bits behind the first `there` of a vector's integers. */
+template <typename T>
+__device__ inline uint32_t raw_bits_of_vector(const float_map &map, const vector<T> &v,
+                                              uint32_t there)
+{
+    uint32_t bits = 0;
+
+#pragma unroll
+    for (unsigned k = 0; k < vector<T>::VALUES; k++)
+        if (k < there)
+            bits += raw_bits_of(map, (T)(v.at[k] ^ sign_of(v.at[k])));
+    return bits;
+}
+
+/* The patterns of the first `there` of a vector's integers, with the raw bits from bit `at` of the
+ * cell on. */
+template <typename T>
+__device__ inline vector<T> join_bits(const float_map &map, vector<T> v, uint32_t there,
+                                      const uint8_t *cell, uint32_t at)
+{
+#pragma unroll
+    for (unsigned k = 0; k < vector<T>::VALUES; k++) {
+        const T sign = sign_of(v.at[k]), a = (T)(v.at[k] ^ sign);
+        const uint32_t its = k < there ? raw_bits_of(map, a) : 0;
+        const uint64_t raw = its > 0 ? load_bits(cell, at, its) : 0;
+        v.at[k] = join_sign(map, unfix(map, a, its, raw), sign);
+        at += its;
+    }
+    return v;
+}
+
 /* By a block: integers of a fixed point to patterns. False, for all threads: the raw bits are not as
  * many, or those behind them are not zero. */
 template <typename T>
-__device__ inline bool take_bits(decode_shared *s, const float_map &map, uint32_t count,
+__device__ inline bool take_bits(const decoder &d, const float_map &map, uint32_t count,
                                  const sections &from)
 {
-    T *values = (T *)s->values;
-    const span mine = span_of(count, 32);
-    const uint32_t lane = bale_warp::lane();
+    constexpr uint32_t N = vector<T>::VALUES, TILE = 32 * N;
+    const span mine = span_of(count, TILE);
+    const uint32_t lane_at = N * bale_warp::lane();
+    uint4 *vectors = (uint4 *)d.values;
     uint32_t bits = 0, total;
 
-    for (uint32_t i = mine.first + lane; i < mine.end; i += 32)
-        bits += raw_bits_of(map, (T)(values[i] ^ sign_of(values[i])));
-    bits = sum_of_warps_before(sum_of_lanes(bits), &s->room, &total);
+    for (uint32_t i = mine.first + lane_at; i < mine.end; i += TILE) {
+        vector<T> v;
+        v.all = vectors[i / N];
+        bits += raw_bits_of_vector(map, v, mine.end - i);
+    }
+    bits = sum_of_warps_before(sum_of_lanes(bits), &d.room->warps, &total);
     if ((total + 7) / 8 != from.bits_length ||
         (total % 8 != 0 && from.cell[from.bits + total / 8] >> total % 8 != 0))
         return false;
-    for (uint32_t tile = mine.first; tile < mine.end; tile += 32) {
-        const uint32_t i = tile + lane;
-        const T q = i < mine.end ? values[i] : 0, sign = sign_of(q), a = (T)(q ^ sign);
-        const uint32_t its = raw_bits_of(map, a), upto = sum_upto(its);
-        const uint64_t raw =
-            its > 0 ? load_bits(from.cell, 8 * from.bits + bits + upto - its, its) : 0;
-        if (i < mine.end)
-            values[i] = join_sign(map, unfix(map, a, its, raw), sign);
+    for (uint32_t tile = mine.first; tile < mine.end; tile += TILE) {
+        const uint32_t i = tile + lane_at, there = i < mine.end ? mine.end - i : 0;
+        vector<T> v = {};
+        if (there > 0)
+            v.all = vectors[i / N];
+        const uint32_t its = raw_bits_of_vector(map, v, there), upto = sum_upto(its);
+        if (there > 0)
+            vectors[i / N] =
+                join_bits(map, v, there, from.cell, 8 * from.bits + bits + upto - its).all;
         bits += __shfl_sync(bale_warp::ALL, upto, 31);
     }
     return true;
@@ -115,7 +179,7 @@ __device__ inline bool take_bits(decode_shared *s, const float_map &map, uint32_
 /* By a block: puts the exceptions of decimals into their places. False, for all threads: a rule is
  * broken. */
 template <typename T>
-__device__ inline bool take_exceptions(decode_shared *s, uint32_t count, const sections &from)
+__device__ inline bool take_exceptions(const decoder &d, uint32_t count, const sections &from)
 {
     const uint32_t exceptions = from.bits_length / element<T>::EXCEPTION;
     bool fine = from.bits_length % element<T>::EXCEPTION == 0;
@@ -126,27 +190,27 @@ __device__ inline bool take_exceptions(decode_shared *s, uint32_t count, const s
         fine = fine && i < count &&
                (k == 0 || load_element<uint32_t>(at - element<T>::EXCEPTION, false) < i);
         if (fine)
-            ((T *)s->values)[i] = load_element<T>(at + sizeof i, false);
+            ((T *)d.values)[i] = load_element<T>(at + sizeof i, false);
     }
     return __syncthreads_and(fine);
 }
 
 /* By a block: integers to patterns. False, for all threads: a rule is broken. */
 template <typename T>
-__device__ inline bool unmap(decode_shared *s, const float_layout &l, uint32_t count,
+__device__ inline bool unmap(const decoder &d, const float_layout &l, uint32_t count,
                              const sections &from)
 {
     const float_map map = map_of<T>(l);
-    T *values = (T *)s->values;
+    T *values = (T *)d.values;
     bool fine = true;
 
     if (map.high > 0) {
-        fine = take_bits<T>(s, map, count, from);
+        fine = take_bits<T>(d, map, count, from);
     } else {
         for (uint32_t i = threadIdx.x; i < count; i += THREADS)
             values[i] = unmap_element(map, values[i]);
         __syncthreads();
-        fine = map.is_decimal ? take_exceptions<T>(s, count, from) : from.bits_length == 0;
+        fine = map.is_decimal ? take_exceptions<T>(d, count, from) : from.bits_length == 0;
     }
     __syncthreads();
     if (!fine || !l.big_endian)
@@ -157,24 +221,41 @@ __device__ inline bool unmap(decode_shared *s, const float_layout &l, uint32_t c
     return true;
 }
 
-/* By a block: decodes a chunk to the shared values, and the bytes before and behind its elements to
- * raw. False, for all threads: it breaks a rule. */
+/* By a block: moves bytes from the beginning of cells to `by` bytes behind it, less than 16. */
+__device__ inline void move_behind(uint8_t *bytes, uint32_t length, uint32_t by)
+{
+    for (uint32_t first = (length + THREADS - 1) / THREADS * THREADS; first > 0 && by > 0;) {
+        first -= THREADS;
+        const uint32_t i = first + threadIdx.x;
+        const uint8_t its = i < length ? bytes[i] : 0;
+        __syncthreads();
+        if (i < length)
+            bytes[i + by] = its;
+        __syncthreads();
+    }
+}
+
+/* By a block: decodes a chunk to raw; values may be its beginning. False, for all threads: it breaks
+ * a rule. */
 template <typename T>
-__device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, const uint8_t *in,
+__device__ inline bool decode_chunk(const decoder &d, const float_layout &l, const uint8_t *in,
                                     uint32_t length, uint8_t *raw, uint32_t raw_length)
 {
     const extents its = extents_of(l, raw_length);
     sections from = {in, 0, 0, 0};
 
-    if (!split(s, its, element<T>::BITS, length, &from))
+    if (!split(d, its, element<T>::BITS, length, &from))
         return false;
     __syncthreads();
-    join_planes<T>(s, its.count, from);
+    join_planes<T>(d, its.count, from);
     __syncthreads();
-    add_all(l, (T *)s->values, its.count, &s->room, &s->sums);
-    if (!unmap<T>(s, l, its.count, from))
+    add_all(l, (T *)d.values, its.count, &d.room->warps, &d.room->sums);
+    if (!unmap<T>(d, l, its.count, from))
         return false;
-    copy_out(raw + its.lead, (const uint8_t *)s->values, its.count * sizeof(T));
+    if (d.values == raw)
+        move_behind(raw, its.count * (uint32_t)sizeof(T), its.lead);
+    else
+        copy_out(raw + its.lead, (const uint8_t *)d.values, its.count * sizeof(T));
     if (threadIdx.x < its.lead)
         raw[threadIdx.x] = in[threadIdx.x];
     if (threadIdx.x < its.tail)
@@ -182,30 +263,52 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
     return true;
 }
 
-/* To: the chunks' cells. Chunks without a stream are skipped. */
-__global__ void __launch_bounds__(THREADS, 2)
-    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+/* By a block: decodes chunk c, of at most so many bytes, if it has a stream. */
+__device__ inline void decode_any(const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
+                                  const decoder &d, uint8_t *raw, uint32_t most)
 {
-    const uint32_t c = blockIdx.x, raw_length = chunks[c].raw_length, frame = chunks[c].frame;
     const uint8_t *in = (const uint8_t *)lists.decode_from[c];
-    const uint32_t length = (uint32_t)lists.decode_from_lengths[c];
-    decode_shared *s = (decode_shared *)bale_shared::memory;
-    uint8_t *raw = (uint8_t *)to[c];
+    const uint32_t length = (uint32_t)lists.decode_from_lengths[c], whole = chunk.whole;
+    const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
     float_layout l;
 
     if (length == 0)
         return;
-    bool fine =
-        chunks[c].chunk_size <= BALE_CUDA_CELL &&
-        read_part(lists.parts + (size_t)frame * BALE_CUDA_PART, lists.made[frame].length, &l);
+    bool fine = whole <= most && read_part(part, lists.made[chunk.frame].length, &l);
     if (fine)
-        fine = l.size_log2 == 1   ? decode_chunk<uint16_t>(s, l, in, length, raw, raw_length)
-               : l.size_log2 == 2 ? decode_chunk<uint32_t>(s, l, in, length, raw, raw_length)
-                                  : decode_chunk<uint64_t>(s, l, in, length, raw, raw_length);
+        fine = l.size_log2 == 1   ? decode_chunk<uint16_t>(d, l, in, length, raw, whole)
+               : l.size_log2 == 2 ? decode_chunk<uint32_t>(d, l, in, length, raw, whole)
+                                  : decode_chunk<uint64_t>(d, l, in, length, raw, whole);
     if (threadIdx.x == 0) {
         lists.statuses[c] = !fine;
-        lists.decoded_lengths[c] = fine ? raw_length : 0;
+        lists.decoded_lengths[c] = fine ? whole : 0;
     }
+}
+
+/* To: the chunks' cells. Chunks of several cells are decode_cells()'s. */
+__global__ void __launch_bounds__(THREADS, 2)
+    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+{
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    decode_shared *s = (decode_shared *)bale_shared::memory;
+    const decoder d = {s->values, s->places.widths, s->places.planes_at, &s->room};
+
+    if (chunk.whole <= BALE_CUDA_CELL)
+        decode_any(lists, chunk, c, d, (uint8_t *)to[c], BALE_CUDA_CELL);
+}
+
+/* A block for each cell, which works if its chunk begins there, and has several. */
+__global__ void __launch_bounds__(THREADS, 2)
+    decode_cells(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+{
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    decode_cells_shared *s = (decode_cells_shared *)bale_shared::memory;
+    const decoder d = {to[c], s->places.widths, s->places.planes_at, &s->room};
+
+    if (chunk.whole > BALE_CUDA_CELL && chunk.first == c)
+        decode_any(lists, chunk, c, d, (uint8_t *)to[c], FLOAT_CHUNK);
 }
 } // namespace bale_float
 

@@ -10,10 +10,15 @@
 
 namespace bale_float
 {
+/* Of a cell's groups. */
+struct group_places {
+    uint64_t widths[BLOCKS_MAX]; /* at first what each group needs, in bytes */
+    uint32_t planes_at[BLOCKS_MAX];
+};
+
 struct encode_shared {
     uint4 values[BALE_CUDA_CELL / sizeof(uint4) + 1]; /* one more, which copies read */
-    uint64_t widths[BLOCKS_MAX];                      /* at first what each group needs, in bytes */
-    uint32_t planes_at[BLOCKS_MAX];
+    group_places groups;
     marks m;
     warp_values room;
 };
@@ -26,12 +31,12 @@ struct target {
 };
 
 /* By a block: what each group needs. */
-template <typename T> __device__ inline void find_needs(encode_shared *s, uint32_t count)
+template <typename T>
+__device__ inline void find_needs(group_places *groups, T *values, uint32_t count)
 {
     const uint32_t blocks = (count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
     const uint32_t there = (count + FLOAT_GROUP - 1) / FLOAT_GROUP;
-    T *values = (T *)s->values;
-    uint8_t *needs = (uint8_t *)s->widths;
+    uint8_t *needs = (uint8_t *)groups->widths;
 
     if (count + threadIdx.x < there * FLOAT_GROUP)
         values[count + threadIdx.x] = 0;
@@ -43,7 +48,8 @@ template <typename T> __device__ inline void find_needs(encode_shared *s, uint32
 
 /* By a block: the groups' planes to the beginning of the values. None of them reaches behind its own
  * group, so a round overwrites what it or an earlier round has read. */
-template <typename T> __device__ inline void pack_planes(encode_shared *s, uint32_t count)
+template <typename T>
+__device__ inline void pack_planes(const group_places *groups, T *values, uint32_t count)
 {
     const uint32_t there = (count + FLOAT_GROUP - 1) / FLOAT_GROUP;
 
@@ -51,15 +57,32 @@ template <typename T> __device__ inline void pack_planes(encode_shared *s, uint3
         const uint32_t g = first + threadIdx.x;
         planes<T> p = {};
         if (g < there)
-            p = planes_of(load_group((const T *)s->values, g));
+            p = planes_of(load_group(values, g));
         __syncthreads();
         if (g < there) {
-            const uint64_t all = s->widths[g / 8];
+            const uint64_t all = groups->widths[g / 8];
             store_planes(p, (uint32_t)(all >> 8 * (g % 8) & 0xff),
-                         (uint8_t *)s->values + s->planes_at[g / 8] + sum_of_first(all, g % 8));
+                         (uint8_t *)values + groups->planes_at[g / 8] + sum_of_first(all, g % 8));
         }
         __syncthreads();
     }
+}
+
+/* By a thread: a block's header and deltas. */
+__device__ inline void write_widths(const widths &w, uint8_t *header, uint8_t *deltas)
+{
+    *header = (uint8_t)w.header;
+    for (uint32_t k = 0; k < w.bits; k++)
+        deltas[k] = delta_byte(w.deltas, k);
+}
+
+/* By a block: the bytes before and behind the elements. */
+__device__ inline void write_ends(const extents &its, const target &to)
+{
+    if (threadIdx.x < its.lead)
+        to.out[threadIdx.x] = to.raw[threadIdx.x];
+    if (threadIdx.x < its.tail)
+        to.out[its.lead + threadIdx.x] = to.raw[to.raw_length - its.tail + threadIdx.x];
 }
 
 /* By a block: writes the bits behind the planes, `bits` of them. */
@@ -74,7 +97,7 @@ __device__ inline void write_bits(encode_shared *s, const float_map &map,
         return;
     __syncthreads();
     if (map.high > 0)
-        put_raw_bits<T>(map, from, count, bits, words, &s->room);
+        put_raw_bits<T>(map, from, count, bits, 0, words, &s->room);
     else
         put_exceptions<T>(from, count, &s->m, words);
     copy_out(out, (const uint8_t *)words, (bits + 7) / 8);
@@ -91,13 +114,14 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const float_layout &l,
     const uint32_t ends = its.lead + its.tail, b = threadIdx.x;
     const uint32_t groups = groups_there(its.count, b);
     uint32_t deltas = 0, planes = 0;
+    T *values = (T *)s->values;
 
-    const uint32_t bits = map_all(map, from, its.count, (T *)s->values, &s->m, &s->room);
-    subtract_all(l, (T *)s->values, its.count);
-    find_needs<T>(s, its.count);
+    const uint32_t bits = map_all(map, from, its.count, values, &s->m, &s->room);
+    subtract_all(l, values, its.count);
+    find_needs(&s->groups, values, its.count);
     widths w = {};
     if (b < blocks)
-        w = choose_widths(s->widths[b], groups, element<T>::BITS);
+        w = choose_widths(s->groups.widths[b], groups, element<T>::BITS);
     const uint32_t deltas_at = sum_before(w.bits, &s->room, &deltas);
     const uint32_t planes_at = sum_before(sum_of_bytes(w.widths), &s->room, &planes);
     const uint32_t before_planes = ends + blocks + deltas;
@@ -105,23 +129,19 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const float_layout &l,
     if (length > to.limit)
         return 0;
     if (b < blocks) {
-        s->widths[b] = w.widths;
-        s->planes_at[b] = planes_at;
-        to.out[ends + b] = (uint8_t)w.header;
-        for (uint32_t k = 0; k < w.bits; k++)
-            to.out[ends + blocks + deltas_at + k] = delta_byte(w.deltas, k);
+        s->groups.widths[b] = w.widths;
+        s->groups.planes_at[b] = planes_at;
+        write_widths(w, to.out + ends + b, to.out + ends + blocks + deltas_at);
     }
-    if (threadIdx.x < its.lead)
-        to.out[threadIdx.x] = to.raw[threadIdx.x];
-    if (threadIdx.x < its.tail)
-        to.out[its.lead + threadIdx.x] = to.raw[to.raw_length - its.tail + threadIdx.x];
+    write_ends(its, to);
     __syncthreads();
-    pack_planes<T>(s, its.count);
-    copy_out(to.out + before_planes, (const uint8_t *)s->values, planes);
+    pack_planes(&s->groups, values, its.count);
+    copy_out(to.out + before_planes, (const uint8_t *)values, planes);
     write_bits<T>(s, map, from, its.count, bits, to.out + before_planes + planes);
     return length;
 }
 
+/* A block for each chunk. Of one of several cells (cells.cuh) it says that it does not fit. */
 __global__ void __launch_bounds__(THREADS, 2) encode(const cuda_chunk *chunks, cuda_lists lists)
 {
     const uint32_t c = blockIdx.x;
@@ -132,7 +152,7 @@ __global__ void __launch_bounds__(THREADS, 2) encode(const cuda_chunk *chunks, c
     uint32_t length = 0;
     float_layout l;
 
-    if (chunk.chunk_size <= BALE_CUDA_CELL &&
+    if (chunk.whole <= BALE_CUDA_CELL &&
         read_part(lists.parts + (size_t)chunk.frame * BALE_CUDA_PART,
                   lists.made[chunk.frame].length, &l))
         length = l.size_log2 == 1   ? encode_chunk<uint16_t>(s, l, to)

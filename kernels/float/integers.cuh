@@ -99,23 +99,23 @@ __device__ inline void put_bits(uint32_t *words, uint32_t at, uint64_t x, unsign
             atomicOr(words + at / 32 + k, part[k]);
 }
 
-/* By a block: the raw bits, `total` of them, to words, which end with a word more. */
+/* By a block: the raw bits, `total` of them, to words from bit `begin` on. One word more is there. */
 template <typename T>
 __device__ inline void put_raw_bits(const float_map &map, const pattern_source &from,
-                                    uint32_t count, uint32_t total, uint32_t *words,
+                                    uint32_t count, uint32_t total, uint32_t begin, uint32_t *words,
                                     warp_values *room)
 {
     const span mine = span_of(count, 32);
     uint32_t at = 0, unused;
 
-    for (uint32_t k = threadIdx.x; k <= total / 32; k += THREADS)
+    for (uint32_t k = threadIdx.x; k <= (begin + total) / 32; k += THREADS)
         words[k] = 0;
     for (uint32_t i = mine.first + bale_warp::lane(); i < mine.end; i += 32) {
         unsigned bits;
         fix(map, magnitude(from.load<T>(i), map.shift), &bits);
         at += bits;
     }
-    at = sum_of_warps_before(sum_of_lanes(at), room, &unused);
+    at = begin + sum_of_warps_before(sum_of_lanes(at), room, &unused);
     for (uint32_t tile = mine.first; tile < mine.end; tile += 32) {
         const uint32_t i = tile + bale_warp::lane();
         const T m = i < mine.end ? magnitude(from.load<T>(i), map.shift) : (T)0;

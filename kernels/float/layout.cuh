@@ -13,7 +13,7 @@ namespace bale_float
 /* Of a block for a chunk, and of one for a frame. */
 constexpr unsigned THREADS = 512, WARPS = THREADS / 32;
 
-/* Of elements of sizeof(T) bytes. A device's chunks have BALE_CUDA_CELL bytes at most. */
+/* Of elements of sizeof(T) bytes. */
 template <typename T> struct element {
     static constexpr unsigned BITS = 8 * sizeof(T);
     static constexpr unsigned SIZE_LOG2 = sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;

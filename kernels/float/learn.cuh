@@ -156,7 +156,7 @@ __device__ inline bool choose(learn_shared *s, const extent &e, uint32_t row, ui
     choice c = {*layout, UINT32_MAX};
     attempts a = {{}, row, plane, 0, {}};
 
-    c.layout.shift = find_shift<T>(c.layout, e.raw, e.length, &s->room);
+    c.layout.shift = find_shift<T>(c.layout, e, &s->room);
     a.list = list_exponents<T>(&s->windows, e, c.layout);
     for (uint32_t step = 0; step < 2 * a.list.count + ORDER_STEPS; step++) {
         attempt its;
@@ -194,12 +194,12 @@ __device__ inline bool take_type(const cuda_frame &frame, float_layout *l)
 
 /* By a block: the layout of a frame. False, for all threads: there is none. */
 __device__ inline bool learn_layout(learn_shared *s, const cuda_frame &frame, const uint8_t *raw,
-                                    float_layout *l)
+                                    uint32_t chunk, float_layout *l)
 {
     const uint64_t *dims = frame.field.dims;
-    const uint32_t last = frame.raw_length % BALE_CUDA_CELL;
+    const uint32_t last = frame.raw_length % chunk;
     const extent e = {raw, frame.raw_length,
-                      last >= FLOAT_LEAST ? frame.raw_length : frame.raw_length - last};
+                      last >= FLOAT_LEAST ? frame.raw_length : frame.raw_length - last, chunk};
     uint32_t row = 0, plane = 0;
 
     if (frame.raw_length < FLOAT_LEAST)
@@ -215,8 +215,8 @@ __device__ inline bool learn_layout(learn_shared *s, const cuda_frame &frame, co
                                : choose<uint64_t>(s, e, row, plane, dims[0] > 0, l);
 }
 
-/* A block for each frame. One whose chunks have another size gets no part. */
-__global__ void __launch_bounds__(THREADS, 1)
+/* A block for each frame. One with chunks that the codec has not gets no part. */
+__global__ void __launch_bounds__(THREADS, 2)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     const cuda_frame frame = frames[blockIdx.x];
@@ -224,10 +224,10 @@ __global__ void __launch_bounds__(THREADS, 1)
     float_layout l;
 
     const bool fine =
-        chunk.chunk_size == BALE_CUDA_CELL &&
-        (chunk.raw_length == frame.raw_length || chunk.raw_length == BALE_CUDA_CELL) &&
+        chunk.chunk_size >= BALE_CUDA_CELL && chunk.chunk_size <= FLOAT_CHUNK &&
+        (chunk.whole == frame.raw_length || chunk.whole == chunk.chunk_size) &&
         learn_layout((learn_shared *)bale_shared::memory, frame,
-                     lists.raw + (size_t)frame.first * BALE_CUDA_CELL, &l);
+                     lists.raw + (size_t)frame.first * BALE_CUDA_CELL, chunk.chunk_size, &l);
     if (fine && threadIdx.x < FLOAT_PART)
         lists.parts[(size_t)blockIdx.x * BALE_CUDA_PART + threadIdx.x] = part_byte(l, threadIdx.x);
     if (threadIdx.x == 0)

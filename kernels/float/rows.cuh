@@ -180,7 +180,8 @@ __device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint
     return key != UINT32_MAX ? (key & 0x1fff) * first : 0;
 }
 
-/* By a block: rows and planes of whole rows, by the chunk in the middle; *row stays 0 without. */
+/* By a block: rows and planes of whole rows, by the chunk in the middle; *row stays 0 without. Where
+ * nothing is known of rows, chunks have a cell. */
 template <typename T>
 __device__ inline void find_rows(row_shared *s, const extent &e, const float_layout &l,
                                  uint32_t *row, uint32_t *plane, warp_values *room)

@@ -87,11 +87,14 @@ __device__ inline void add_along(T *values, uint32_t count, uint32_t from, warp_
         sum += sum_of(v, i, from);
     }
     sum = sum_of_warps_before(sum_of_lanes(sum), room, &total);
+    vector<T> next = {};
+    if (mine.first + lane_at < mine.end)
+        next.all = vectors[(mine.first + lane_at) / N];
     for (uint32_t tile = mine.first; tile < mine.end; tile += TILE) {
         const uint32_t i = tile + lane_at;
-        vector<T> v = {};
-        if (i < mine.end)
-            v.all = vectors[i / N];
+        vector<T> v = next;
+        if (i + TILE < mine.end)
+            next.all = vectors[(i + TILE) / N];
         const S its = sum_of(v, i, from), upto = sum_upto(its);
         S running = sum + upto - its;
 #pragma unroll
@@ -112,17 +115,33 @@ struct partial_sums {
     uint64_t of[THREADS];
 };
 
+constexpr uint32_t ROWS = 8; /* that are loaded before their sums are stored */
+
+/* Whether a row before `to` has the column. */
+__device__ inline bool row_has(uint32_t count, uint32_t stride, uint32_t column, uint32_t row,
+                               uint32_t to)
+{
+    return row < to && row * stride + column < count;
+}
+
 /* By a thread: adds up the column's values of the rows [from, to), beginning with sum. */
 template <typename T>
-__device__ inline T add_column(T *values, uint32_t count, uint32_t stride, uint32_t column,
-                               uint32_t from, uint32_t to, T sum)
+__device__ inline void add_column(T *values, uint32_t count, uint32_t stride, uint32_t column,
+                                  uint32_t from, uint32_t to, T sum)
 {
-    for (uint32_t row = from; row < to; row++) {
-        const uint32_t i = row * stride + column;
-        if (i < count)
-            values[i] = sum = (T)(sum + values[i]);
+    for (uint32_t row = from; row < to; row += ROWS) {
+        T x[ROWS];
+#pragma unroll
+        for (uint32_t k = 0; k < ROWS; k++)
+            x[k] = row_has(count, stride, column, row + k, to) ? values[(row + k) * stride + column]
+                                                               : (T)0;
+#pragma unroll
+        for (uint32_t k = 0; k < ROWS; k++) {
+            sum = (T)(sum + x[k]);
+            if (row_has(count, stride, column, row + k, to))
+                values[(row + k) * stride + column] = sum;
+        }
     }
-    return sum;
 }
 
 /* By a block: one pass of rows shorter than the block. Several threads share a column. */

@@ -4,7 +4,7 @@
 #define BALE_KERNELS_FLOAT_TYPE_CUH
 
 #include "kernels/float/block.cuh"
-#include "kernels/float/planes.cuh"
+#include "kernels/float/windows.cuh"
 
 namespace bale_float
 {
@@ -147,16 +147,15 @@ __device__ inline uint64_t bits_of_chunk(const uint8_t *raw, uint32_t from, uint
 
 /* By a block: low bits that are zero in all elements. */
 template <typename T>
-__device__ inline uint8_t find_shift(const float_layout &l, const uint8_t *raw, uint32_t length,
-                                     warp_values *room)
+__device__ inline uint8_t find_shift(const float_layout &l, const extent &e, warp_values *room)
 {
     const unsigned most = l.is_float ? element<T>::MANTISSA : element<T>::BITS - 1;
     T any = 0;
 
-    for (uint32_t at = 0; at < length && (any & 1) == 0; at += BALE_CUDA_CELL) {
-        const extents its = extents_of(l, min(length - at, BALE_CUDA_CELL));
+    for (uint32_t at = 0; at < e.length && (any & 1) == 0; at += e.chunk) {
+        const extents its = extents_of(l, min(e.length - at, e.chunk));
         uint64_t bits =
-            bits_of_chunk(raw + at, its.lead, its.lead + its.count * (uint32_t)sizeof(T), room);
+            bits_of_chunk(e.raw + at, its.lead, its.lead + its.count * (uint32_t)sizeof(T), room);
         bits = l.lead > 0 ? bits >> 8 * l.lead | bits << (64 - 8 * l.lead) : bits;
         bits |= sizeof(T) < 8 ? bits >> 32 : 0;
         bits |= sizeof(T) < 4 ? bits >> 16 : 0;

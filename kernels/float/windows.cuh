@@ -12,7 +12,8 @@ namespace bale_float
 struct extent {
     const uint8_t *raw;
     uint32_t length;
-    uint32_t used; /* the bytes that windows lie in */
+    uint32_t used;  /* the bytes that windows lie in */
+    uint32_t chunk; /* bytes */
 };
 
 struct window_shared {
@@ -37,8 +38,8 @@ struct window_place {
 __device__ inline window_place window_at(const extent &e, const float_layout &l, uint32_t window)
 {
     const uint32_t from = (uint32_t)((uint64_t)(e.used - 1) * window / (FLOAT_WINDOWS - 1));
-    const uint32_t chunk = from / BALE_CUDA_CELL * BALE_CUDA_CELL;
-    const uint32_t count = extents_of(l, min(e.length - chunk, BALE_CUDA_CELL)).count;
+    const uint32_t chunk = from / e.chunk * e.chunk;
+    const uint32_t count = extents_of(l, min(e.length - chunk, e.chunk)).count;
 
     return {e.raw + chunk + l.lead, min((from - chunk) >> l.size_log2, count - FLOAT_BLOCK)};
 }

@@ -12,9 +12,12 @@
 #include "tests/cuda/rig.h"
 #include "tests/support/offsets.h"
 
+#ifndef EXACT_LENGTH_MAX
+#define EXACT_LENGTH_MAX 140001
+#endif
+
 enum {
     EXACT_ITEMS = 64, /* of a list */
-    EXACT_LENGTH_MAX = 140001,
     EXACT_ROOM = EXACT_LENGTH_MAX + 8192,
     EXACT_GUARD_BYTE = 0x5a,
 };

@@ -2,6 +2,7 @@
  * known of them, and chunks with extent parts that no encoder would choose.
  *
  * usage: float_test PLUGIN [ROUNDS]; skipped where there is no GPU. */
+#define EXACT_LENGTH_MAX 600000
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/cuda/exact_harm.h"
@@ -9,7 +10,7 @@
 #include "tests/cuda/float_items.h"
 #include "tests/cuda/rig.h"
 
-enum { WATCHDOG_MS = 300000, CHUNK = 65536, PART = 13, ROUNDS = 40 };
+enum { WATCHDOG_MS = 300000, CHUNK = 65536, LONG_CHUNK = 4 * CHUNK, PART = 13, ROUNDS = 40 };
 
 static uint32_t pick(struct exact_items *list, const uint32_t *from, uint32_t count)
 {
@@ -36,16 +37,21 @@ static struct float_array any_array(struct exact_items *list)
     };
 }
 
-static uint32_t any_length(struct exact_items *list)
+static uint32_t any_length(struct exact_items *list, uint32_t chunk)
 {
     static const uint32_t most[] = {80, 1100, 3000, CHUNK, 2 * CHUNK + 3000};
+
+    if (chunk > CHUNK && exact_below(list, 4) > 0)
+        return exact_below(list, 2)
+                   ? 1 + exact_below(list, EXACT_LENGTH_MAX)
+                   : (1 + exact_below(list, 8)) * CHUNK - 8 + exact_below(list, 1048);
 
     if (exact_below(list, 4) == 0)
         return (1 + exact_below(list, 2)) * CHUNK - 8 + exact_below(list, 1048);
     return 1 + exact_below(list, PICK(list, most));
 }
 
-/* What a user says about the array, or nothing. Chunks stay as small as a device has them. */
+/* What a user says about the array, or nothing. Large planes make chunks of several cells. */
 static struct bale_field any_field(struct exact_items *list, const struct float_array *a,
                                    uint32_t lead)
 {
@@ -86,13 +92,11 @@ static void add_array(struct exact_items *list)
     *job = (struct exact_job){
         .setting = {.codec = BALE_CODEC_FLOAT, .field = any_field(list, &array, lead)},
         .kind = (unsigned)array.kind,
-        .length = any_length(list),
         .chunk_log2 = 16,
         .data = exact_data(list, list->count),
         .frame = exact_frame(list, list->count),
     };
-    if (bale_codec_chunk_log2(&job->setting, 16) > 16) /* the CPU does them */
-        job->setting.field = (struct bale_field){0};
+    job->length = any_length(list, 1u << bale_codec_chunk_log2(&job->setting, 16));
     float_fill(&array, lead, job->data, job->length);
     exact_encode_on_cpu(list, job);
     if (++list->count == EXACT_ITEMS)
@@ -104,8 +108,8 @@ static void add_array(struct exact_items *list)
 /* Mostly one that keeps the rules. */
 static void any_part(struct exact_items *list, uint8_t part[PART])
 {
-    static const uint32_t strides[] = {1,   2,   3,   7,   64,  255,   256,     257,
-                                       400, 512, 513, 700, 999, 20000, 1 << 25, 1 << 26};
+    static const uint32_t strides[] = {1,   2,   3,   7,   64,  255,  256,   257,
+                                       400, 512, 513, 700, 999, 5000, 20000, 1 << 26};
     const uint32_t log2 = 1 + exact_below(list, 3), is_float = exact_below(list, 4) > 0;
     const uint32_t mantissa = log2 == 1 ? 10 : log2 == 2 ? 23 : 52;
     const uint32_t y = exact_below(list, 2) * exact_below(list, 5), z = exact_below(list, 4);
@@ -136,11 +140,12 @@ static void decode_streams(struct exact_items *list)
 /* A chunk that the CPU encodes with the part, or else some bytes, for the decoder. */
 static void add_part(struct exact_items *list)
 {
-    static uint8_t stored[CHUNK], raw[CHUNK];
+    static uint8_t stored[LONG_CHUNK], raw[LONG_CHUNK];
     const struct bale_codec *codec = bale_codec_find(BALE_CODEC_FLOAT);
     struct float_array array = any_array(list);
     uint8_t part[PART];
-    uint32_t length = 40 + exact_below(list, exact_below(list, 2) ? 3000 : CHUNK - 40);
+    const uint32_t most[] = {3000, 3000, CHUNK, LONG_CHUNK};
+    uint32_t length = 40 + exact_below(list, PICK(list, most) - 40);
     int64_t packed;
 
     any_part(list, part);

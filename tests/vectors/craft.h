@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "format/bytes.h"
+#include "format/frame.h"
 #include "format/hash.h"
 #include "tests/codecs/cases.h"
 #include "tests/support/offsets.h"
@@ -42,7 +43,10 @@ static inline void craft_seal(uint8_t *frame, size_t chunks)
     for (size_t i = 0; i < entries; i++) {
         uint8_t *entry = frame + FRAME_AT_TABLE + FRAME_ENTRY_SIZE * i;
         uint32_t length = bale_get32(entry);
-        bale_put64(entry + FRAME_ENTRY_AT_CHECKSUM, bale_hash(stored, length));
+        bale_put64(entry + FRAME_ENTRY_AT_CHECKSUM,
+                   i < entries - chunks
+                       ? bale_hash(stored, length)
+                       : bale_chunk_checksum(frame[FRAME_AT_CODEC], stored, length));
         stored += length;
     }
     craft_seal_head(frame, chunks);
@@ -61,14 +65,16 @@ static inline size_t craft_head(uint8_t codec)
 static inline size_t craft_frame(uint8_t codec, const struct codec_stream *stream, uint8_t *out)
 {
     size_t head = craft_head(codec);
-    uint8_t hash[8];
+    uint8_t hash[8], chunk_log2 = BALE_CHUNK_LOG2_DEFAULT;
 
-    bale_put64(hash, bale_hash(stream->raw, stream->raw_length));
+    while (1u << chunk_log2 < stream->raw_length)
+        chunk_log2++;
+    bale_put64(hash, bale_chunk_checksum(codec, stream->raw, stream->raw_length));
     memset(out, 0, FRAME_AT_TABLE);
     memcpy(out, "BFRM", 4);
     out[FRAME_AT_VERSION] = 1;
     out[FRAME_AT_CODEC] = codec;
-    out[FRAME_AT_CHUNK_LOG2] = 16;
+    out[FRAME_AT_CHUNK_LOG2] = chunk_log2;
     bale_put16(out + FRAME_AT_PARAMETER, stream->parameter);
     bale_put32(out + FRAME_AT_RAW_LENGTH, stream->raw_length);
     bale_put64(out + FRAME_AT_RAW_CHECKSUM, bale_hash(hash, sizeof hash));
