@@ -78,31 +78,29 @@ static inline uint64_t float_spread_bits(uint8_t byte)
     return ((byte * each & UINT64_C(0x8040201008040201)) + each * 0x7f) >> 7 & each;
 }
 
-/* Writes numbers of few bits one behind the other. */
-struct float_bits {
+/* Writes numbers of less than 64 bits one behind the other, as whole words. */
+struct float_words {
     uint8_t *at;
     uint64_t pending;
-    unsigned have; /* bits of it, below 8 */
+    unsigned have; /* bits of it, below 64 */
 };
 
-/* 8 bytes can be written. */
-static inline void float_bits_put_few(struct float_bits *to, uint64_t x, unsigned bits)
+/* 8 bytes can be written. No bit of x is above its `bits`. */
+static inline void float_words_put(struct float_words *to, uint64_t x, unsigned bits)
 {
-    to->pending |= (x & ((UINT64_C(1) << bits) - 1)) << to->have;
-    to->have += bits;
-    memcpy(to->at, &to->pending, sizeof to->pending);
-    to->at += to->have / 8;
-    to->pending >>= to->have / 8 * 8;
-    to->have %= 8;
+    const uint64_t word = to->pending | x << to->have;
+    const unsigned have = to->have + bits;
+
+    memcpy(to->at, &word, sizeof word);
+    to->at += have / 64 * sizeof word;
+    to->pending = have < 64 ? word : x >> 1 >> (63 - to->have);
+    to->have = have % 64;
 }
 
-static inline void float_bits_put(struct float_bits *to, uint64_t x, unsigned bits)
+/* Writes what is left, and zeros up to a whole word. */
+static inline void float_words_end(struct float_words *to)
 {
-    if (bits > 56) {
-        float_bits_put_few(to, x, 32);
-        x >>= 32, bits -= 32;
-    }
-    float_bits_put_few(to, x, bits);
+    memcpy(to->at, &to->pending, sizeof to->pending);
 }
 
 /* The bits from bit `at` on. Those behind the length are of no meaning; FLOAT_PAD bytes there can
