@@ -74,6 +74,13 @@ __device__ inline cell cell_of(const float_layout &l, const cuda_chunk &chunk, u
     return {its, first, min(its.count - first, most)};
 }
 
+/* The patterns of its own elements. */
+template <typename T>
+__device__ inline pattern_source own_patterns(const integers<T> &q, const cell &at)
+{
+    return {q.from.at + (size_t)at.first * sizeof(T), q.from.big_endian};
+}
+
 /* By a block: marks of all of the chunk's elements. */
 template <typename T>
 __device__ inline void mark_decimals(const float_map &map, const pattern_source &from,
@@ -172,33 +179,23 @@ __device__ inline uint32_t find_differences(cell_shared *s, const float_layout &
     return total;
 }
 
-/* Of an element, with a fixed point. */
-template <typename T> __device__ inline uint32_t raw_bits_at(const integers<T> &q, uint32_t i)
-{
-    unsigned bits;
-
-    fix(q.map, magnitude(q.from.template load<T>(i), q.map.shift), &bits);
-    return bits;
-}
-
 /* By a block: the first eight of the cell's raw bits. */
 template <typename T>
 __device__ inline uint32_t find_first_bits(cell_shared *s, const integers<T> &q, const cell &at)
 {
-    const span mine = span_of(at.count, 32);
-    uint32_t bits = 0, unused;
+    const pattern_source from = own_patterns(q, at);
+    const span mine = span_of(at.count, 32 * LANE_ELEMENTS<T>);
 
     if (threadIdx.x == 0)
         s->first_bits = 0;
-    for (uint32_t i = mine.first + bale_warp::lane(); i < mine.end; i += 32)
-        bits += raw_bits_at(q, at.first + i);
-    bits = sum_of_warps_before(sum_of_lanes(bits), &s->room, &unused);
+    uint32_t bits = raw_bits_before<T>(q.map, from, at.count, &s->room);
     for (uint32_t tile = mine.first; tile < mine.end && bits < 8; tile += 32) {
         const uint32_t i = tile + bale_warp::lane();
-        const uint32_t its = i < mine.end ? raw_bits_at(q, at.first + i) : 0, upto = sum_upto(its);
+        const uint32_t its = i < mine.end ? raw_bits_at<T>(q.map, from, i) : 0,
+                       upto = sum_upto(its);
         const uint32_t place = bits + upto - its;
         if (its > 0 && place < 8) {
-            const T m = magnitude(q.from.template load<T>(at.first + i), q.map.shift);
+            const T m = magnitude(from.load<T>(i), q.map.shift);
             const uint32_t low = (uint32_t)m & ((1u << min(its, 8u)) - 1);
             atomicOr(&s->first_bits, (low << place) & 0xff);
         }
@@ -255,11 +252,12 @@ __device__ inline void write_cell_bits(cell_shared *s, const integers<T> &q, con
     const uint32_t skipped = before % 8 != 0 ? 4 : 0;
     const uint32_t bits = s->shares[k].bits;
     const uint32_t begin = (skipped != 0 ? 24 : 0) + before % 8, end = begin + bits;
-    const pattern_source from = {q.from.at + (size_t)at.first * sizeof(T), q.from.big_endian};
+    const pattern_source from = own_patterns(q, at);
+    const uint32_t of_warps = raw_bits_before<T>(q.map, from, at.count, &s->room);
     uint8_t *bytes = (uint8_t *)s->values;
 
     __syncthreads();
-    put_raw_bits<T>(q.map, from, at.count, bits, begin, (uint32_t *)s->values, &s->room);
+    put_raw_bits<T>(q.map, from, at.count, bits, of_warps, begin, (uint32_t *)s->values);
     if (threadIdx.x == 0 && end % 8 != 0)
         for (uint32_t place = end, n = k + 1; n < cells && place / 8 == end / 8; n++) {
             bytes[end / 8] |= (uint8_t)(s->shares[n].first_bits << place % 8);

@@ -88,19 +88,19 @@ __device__ inline void write_ends(const extents &its, const target &to)
 /* By a block: writes the bits behind the planes, `bits` of them. */
 template <typename T>
 __device__ inline void write_bits(encode_shared *s, const float_map &map,
-                                  const pattern_source &from, uint32_t count, uint32_t bits,
-                                  uint8_t *out)
+                                  const pattern_source &from, uint32_t count,
+                                  const bits_behind &bits, uint8_t *out)
 {
     uint32_t *words = (uint32_t *)s->values;
 
-    if (bits == 0)
+    if (bits.all == 0)
         return;
     __syncthreads();
     if (map.high > 0)
-        put_raw_bits<T>(map, from, count, bits, 0, words, &s->room);
+        put_raw_bits<T>(map, from, count, bits.all, bits.before, 0, words);
     else
         put_exceptions<T>(from, count, &s->m, words);
-    copy_out(out, (const uint8_t *)words, (bits + 7) / 8);
+    copy_out(out, (const uint8_t *)words, (bits.all + 7) / 8);
 }
 
 /* By a block: encodes a chunk. Returns the length, or 0 if it is more than the limit. */
@@ -116,7 +116,7 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const float_layout &l,
     uint32_t deltas = 0, planes = 0;
     T *values = (T *)s->values;
 
-    const uint32_t bits = map_all(map, from, its.count, values, &s->m, &s->room);
+    const bits_behind bits = map_all(map, from, its.count, values, &s->m, &s->room);
     subtract_all(l, values, its.count);
     find_needs(&s->groups, values, its.count);
     widths w = {};
@@ -125,7 +125,7 @@ __device__ inline uint32_t encode_chunk(encode_shared *s, const float_layout &l,
     const uint32_t deltas_at = sum_before(w.bits, &s->room, &deltas);
     const uint32_t planes_at = sum_before(sum_of_bytes(w.widths), &s->room, &planes);
     const uint32_t before_planes = ends + blocks + deltas;
-    const uint32_t length = before_planes + planes + (bits + 7) / 8;
+    const uint32_t length = before_planes + planes + (bits.all + 7) / 8;
     if (length > to.limit)
         return 0;
     if (b < blocks) {

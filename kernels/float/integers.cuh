@@ -54,13 +54,22 @@ __device__ inline uint32_t fill_exceptions(T *values, uint32_t count, marks *m, 
     return exceptions;
 }
 
-/* By a block: the integers of patterns; m is used for decimals. Returns the bits behind the planes:
- * of raw bits, or exceptions. */
+/* Elements whose raw bits a lane writes at once, and those that are joined to one number first. */
+template <typename T> constexpr uint32_t LANE_ELEMENTS = 16 / sizeof(T);
+template <typename T> constexpr uint32_t JOINED = 8 / sizeof(T);
+
+/* The bits behind the planes: raw bits, or those of exceptions. */
+struct bits_behind {
+    uint32_t all;
+    uint32_t before; /* raw bits of the warps before, by spans of whole tiles of LANE_ELEMENTS */
+};
+
+/* By a block: the integers of patterns; m is used for decimals. */
 template <typename T>
-__device__ inline uint32_t map_all(const float_map &map, const pattern_source &from, uint32_t count,
-                                   T *values, marks *m, warp_values *room)
+__device__ inline bits_behind map_all(const float_map &map, const pattern_source &from,
+                                      uint32_t count, T *values, marks *m, warp_values *room)
 {
-    const span mine = span_of(count, 32);
+    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
     uint32_t bits = 0, total;
 
     for (uint32_t tile = mine.first; tile < mine.end; tile += 32) {
@@ -79,10 +88,10 @@ __device__ inline uint32_t map_all(const float_map &map, const pattern_source &f
                 m->word[tile / 32] = word;
         }
     }
-    (void)sum_of_warps_before(sum_of_lanes(bits), room, &total);
+    const uint32_t before = sum_of_warps_before(sum_of_lanes(bits), room, &total);
     if (map.is_decimal)
         total = 8 * element<T>::EXCEPTION * fill_exceptions(values, count, m, room);
-    return total;
+    return {total, before};
 }
 
 /* By a thread: adds the low `bits` bits of x, less than 64, at bit `at` of words that are zero. */
@@ -99,32 +108,86 @@ __device__ inline void put_bits(uint32_t *words, uint32_t at, uint64_t x, unsign
             atomicOr(words + at / 32 + k, part[k]);
 }
 
-/* By a block: the raw bits, `total` of them, to words from bit `begin` on. One word more is there. */
+/* Of an element, with a fixed point. */
+template <typename T>
+__device__ inline unsigned raw_bits_at(const float_map &map, const pattern_source &from, uint32_t i)
+{
+    unsigned bits;
+
+    fix(map, magnitude(from.load<T>(i), map.shift), &bits);
+    return bits;
+}
+
+/* By a block: the raw bits of the warps before, as map_all finds them. */
+template <typename T>
+__device__ inline uint32_t raw_bits_before(const float_map &map, const pattern_source &from,
+                                           uint32_t count, warp_values *room)
+{
+    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
+    uint32_t bits = 0, unused;
+
+    for (uint32_t i = mine.first + bale_warp::lane(); i < mine.end; i += 32)
+        bits += raw_bits_at<T>(map, from, i);
+    return sum_of_warps_before(sum_of_lanes(bits), room, &unused);
+}
+
+/* Raw bits of a lane's elements: of each, and of all. */
+template <typename T> struct lane_bits {
+    T low[LANE_ELEMENTS<T>];
+    uint32_t lengths[LANE_ELEMENTS<T>], all;
+};
+
+template <typename T>
+__device__ inline lane_bits<T> find_lane_bits(const float_map &map, const pattern_source &from,
+                                              uint32_t first, uint32_t end)
+{
+    lane_bits<T> found;
+
+    found.all = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < LANE_ELEMENTS<T>; k++) {
+        const T m = first + k < end ? magnitude(from.load<T>(first + k), map.shift) : (T)0;
+        unsigned bits;
+        (void)fix(map, m, &bits);
+        bits = first + k < end ? bits : 0;
+        found.low[k] = (T)(m & (T)(((uint64_t)1 << bits) - 1));
+        found.lengths[k] = bits;
+        found.all += bits;
+    }
+    return found;
+}
+
+/* By a block: the raw bits, `total` of them, to words from bit `begin` on. One word more is there.
+ * before: of the warps before. */
 template <typename T>
 __device__ inline void put_raw_bits(const float_map &map, const pattern_source &from,
-                                    uint32_t count, uint32_t total, uint32_t begin, uint32_t *words,
-                                    warp_values *room)
+                                    uint32_t count, uint32_t total, uint32_t before, uint32_t begin,
+                                    uint32_t *words)
 {
-    const span mine = span_of(count, 32);
-    uint32_t at = 0, unused;
+    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
+    uint32_t at = begin + before;
 
     for (uint32_t k = threadIdx.x; k <= (begin + total) / 32; k += THREADS)
         words[k] = 0;
-    for (uint32_t i = mine.first + bale_warp::lane(); i < mine.end; i += 32) {
-        unsigned bits;
-        fix(map, magnitude(from.load<T>(i), map.shift), &bits);
-        at += bits;
-    }
-    at = begin + sum_of_warps_before(sum_of_lanes(at), room, &unused);
-    for (uint32_t tile = mine.first; tile < mine.end; tile += 32) {
-        const uint32_t i = tile + bale_warp::lane();
-        const T m = i < mine.end ? magnitude(from.load<T>(i), map.shift) : (T)0;
-        unsigned bits;
-        fix(map, m, &bits);
-        bits = i < mine.end ? bits : 0;
-        const uint32_t upto = sum_upto((uint32_t)bits);
-        if (bits > 0)
-            put_bits(words, at + upto - bits, m, bits);
+    __syncthreads();
+    for (uint32_t tile = mine.first; tile < mine.end; tile += 32 * LANE_ELEMENTS<T>) {
+        const uint32_t first = tile + LANE_ELEMENTS<T> * bale_warp::lane();
+        const lane_bits<T> its = find_lane_bits<T>(map, from, first, mine.end);
+        const uint32_t upto = sum_upto(its.all);
+        uint32_t place = at + upto - its.all;
+#pragma unroll
+        for (uint32_t k = 0; k < LANE_ELEMENTS<T>; k += JOINED<T>) {
+            uint64_t x = 0;
+            uint32_t bits = 0;
+#pragma unroll
+            for (uint32_t j = k; j < k + JOINED<T>; j++) {
+                x |= (uint64_t)its.low[j] << bits;
+                bits += its.lengths[j];
+            }
+            if (bits > 0)
+                put_bits(words, place, x, bits);
+            place += bits;
+        }
         at += __shfl_sync(bale_warp::ALL, upto, 31);
     }
     __syncthreads();

@@ -144,7 +144,7 @@ __device__ inline bool attempt_at(const attempts &a, const float_layout &l, uint
            a.chosen.strides[1],
            a.chosen.strides[2],
            {{orders[0], orders[1], orders[2]}, {orders[0], orders[1], orders[2]}}};
-    return orders[1] > 0 || orders[2] > 0;
+    return (orders[1] > 0 || orders[2] > 0) && to->exponent != a.chosen.exponent;
 }
 
 /* By a block: the whole layout but for the type. False, for all threads: there is none. */

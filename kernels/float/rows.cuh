@@ -129,33 +129,41 @@ __device__ inline uint32_t find_stride(const row_shared *s, uint32_t most, warp_
     return least_of_all(key, room) & 0x1fff;
 }
 
-/* By a thread: what is left of the bytes, in 1/256, if those `stride` before are subtracted. */
-__device__ inline uint32_t left_at(const row_shared *s, uint32_t count, uint32_t stride)
+/* By four lanes, one for each probe: what is left of the bytes, in 1/256, if those `stride` before are
+ * subtracted. */
+__device__ inline uint32_t left_at(const row_shared *s, uint32_t count, uint32_t stride,
+                                   bool is_asked)
 {
-    const uint32_t range = count - FLOAT_BLOCK - stride;
+    static_assert(FLOAT_PROBES == 4, "a lane for each");
+    const uint32_t range = count - FLOAT_BLOCK - stride, probe = threadIdx.x % FLOAT_PROBES;
     uint32_t with = 0, without = 0;
 
-    for (uint32_t probe = 0; probe < FLOAT_PROBES; probe++) {
+    if (is_asked) {
         const uint32_t at = stride + range * probe / (FLOAT_PROBES - 1);
         uint32_t words[FLOAT_BLOCK / 4];
         load_block(s->bytes, at, words);
-        with += distance(words, s->bytes, at - stride);
+        with = distance(words, s->bytes, at - stride);
 #pragma unroll
         for (unsigned k = 0; k < FLOAT_BLOCK / 4; k++)
             without += __vsadu4(words[k], 0x80808080u);
     }
+    for (unsigned by = 1; by < FLOAT_PROBES; by *= 2) {
+        with += __shfl_xor_sync(bale_warp::ALL, with, by);
+        without += __shfl_xor_sync(bale_warp::ALL, without, by);
+    }
     return without > 4 * FLOAT_PROBES * FLOAT_BLOCK ? 256 * with / without : 256;
 }
 
-/* By a thread: the key of a second stride, the least of which wins; `order` decides between equal
+/* By four lanes: the key of a second stride, the least of which wins; `order` decides between equal
  * ones. More is left at the stride `step` before. */
 __device__ inline uint32_t key_of(const row_shared *s, uint32_t count, uint32_t stride,
-                                  uint32_t step, uint32_t order)
+                                  uint32_t step, uint32_t order, bool is_asked)
 {
-    const uint32_t left = left_at(s, count, stride);
+    const uint32_t left = left_at(s, count, stride, is_asked);
+    const bool is_less = is_asked && left < 256 / 2;
 
-    return left < 256 / 2 && left < left_at(s, count, stride - step) ? left << 13 | order
-                                                                     : UINT32_MAX;
+    return left_at(s, count, stride - step, is_less) > left && is_less ? left << 13 | order
+                                                                       : UINT32_MAX;
 }
 
 /* By a block: of differences at the first stride and along x, another stride at which they are alike;
@@ -163,19 +171,24 @@ __device__ inline uint32_t key_of(const row_shared *s, uint32_t count, uint32_t 
 __device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint32_t first,
                                        warp_values *room)
 {
+    constexpr uint32_t AT_ONCE = THREADS / FLOAT_PROBES;
     uint32_t key = UINT32_MAX;
 
-    for (uint32_t stride = FLOAT_ROWS_LEAST + threadIdx.x; stride <= first / 2; stride += THREADS)
-        if (first % stride == 0)
-            key = min(key, key_of(s, count, stride, stride / 8, FLOAT_ROW_MAX - stride));
+    for (uint32_t least = FLOAT_ROWS_LEAST; least <= first / 2; least += AT_ONCE) {
+        const uint32_t stride = least + threadIdx.x / FLOAT_PROBES;
+        const bool divides = stride <= first / 2 && first % stride == 0;
+        key = min(key, key_of(s, count, stride, stride / 8, FLOAT_ROW_MAX - stride, divides));
+    }
     key = least_of_all(key, room);
     if (key != UINT32_MAX)
         return FLOAT_ROW_MAX - (key & 0x1fff);
     if (first < FLOAT_ROWS_LEAST)
         return 0;
-    const uint32_t rows = FLOAT_ROWS_LEAST + threadIdx.x;
-    if (rows <= FLOAT_ROWS_MOST && rows * first + FLOAT_BLOCK <= count)
-        key = key_of(s, count, rows * first, first, rows);
+    for (uint32_t least = FLOAT_ROWS_LEAST; least <= FLOAT_ROWS_MOST; least += AT_ONCE) {
+        const uint32_t rows = least + threadIdx.x / FLOAT_PROBES;
+        const bool fits = rows <= FLOAT_ROWS_MOST && rows * first + FLOAT_BLOCK <= count;
+        key = min(key, key_of(s, count, rows * first, first, rows, fits));
+    }
     key = least_of_all(key, room);
     return key != UINT32_MAX ? (key & 0x1fff) * first : 0;
 }
@@ -186,7 +199,6 @@ template <typename T>
 __device__ inline void find_rows(row_shared *s, const extent &e, const float_layout &l,
                                  uint32_t *row, uint32_t *plane, warp_values *room)
 {
-    static_assert(FLOAT_ROWS_MOST - FLOAT_ROWS_LEAST < THREADS, "a thread for each");
     const uint32_t chunks = (e.used + BALE_CUDA_CELL - 1) / BALE_CUDA_CELL;
     const uint32_t at = (chunks - 1) / 2 * BALE_CUDA_CELL;
     const uint32_t whole = (min(e.length - at, BALE_CUDA_CELL) - l.lead) / (uint32_t)sizeof(T);
