@@ -3,7 +3,8 @@
 
 usage: demo_report.py compare MOUNTED PLAIN   every byte and all metadata; says what differs, status 1
        demo_report.py evict DIR...            drops the files' pages from memory, as any user may
-       demo_report.py table BALEFS MNT        what each kind of file takes, from `balefs stat --json`
+       demo_report.py table BALEFS MNT        what each kind of file takes, from `balefs stat --json`, and its ratio with
+                                              zstd:1, from `balefs bench`
        demo_report.py energy BALEFS EXACT BOUNDED SVG
                                               two runs of the simulation: checkpoints, and energy; SVG may be -
 """
@@ -194,11 +195,17 @@ def codec_words(codecs):
     return " ".join(f"{name} {100 * part / total:.0f}%" for name, part in ranked[:2] if part)
 
 
-def print_row(name, sums):
+def with_zstd(balefs, paths):
+    """The ratio of zstd:1, of 64 MiB at most."""
+    command = [balefs, "bench", "--json", "--engine", "cpu", "--runs", "1", "--limit", "64M", "--codec", "zstd:1", *paths]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)["codecs"][0]["ratio"]
+
+
+def print_row(name, sums, zstd):
     ratio = f"{sums['logical'] / sums['stored']:.2f}" if sums["stored"] else "-"
     print(
         f"  {name:<24} {sums['files']:>7} {sums['logical'] / 1048576:>10.1f} "
-        f"{sums['stored'] / 1048576:>10.1f} {ratio:>7}  {codec_words(sums['codecs'])}"
+        f"{sums['stored'] / 1048576:>10.1f} {ratio:>7} {zstd:>7.2f}  {codec_words(sums['codecs'])}"
     )
 
 
@@ -208,14 +215,18 @@ def table(balefs, mnt):
         kind = kind_of(os.path.relpath(path, mnt))
         if kind:
             by_kind.setdefault(kind, []).append(path)
-    print(f"  {'what':<24} {'files':>7} {'MiB':>10} {'stored':>10} {'ratio':>7}  codec")
-    everything = []
-    for name, _, _ in KINDS:
+    print(f"  {'what':<24} {'files':>7} {'MiB':>10} {'stored':>10} {'ratio':>7} {'zstd:1':>7}  codec")
+    everything, with_it = [], 0
+    for name, place, ending in KINDS:
         if name in by_kind:
             found = list(stat_json(balefs, by_kind[name]))
             everything += found
-            print_row(name, add_up(found))
-    print_row("all", add_up(everything))
+            sums = add_up(found)
+            zstd = with_zstd(balefs, by_kind[name] if place == "run/" else [os.path.join(mnt, place)])
+            with_it += sums["logical"] / zstd
+            print_row(name, sums, zstd)
+    sums = add_up(everything)
+    print_row("all", sums, sums["logical"] / with_it)
     return 0
 
 
