@@ -16,6 +16,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
+#include "fs/fuse/known.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/shares.h"
@@ -137,6 +138,7 @@ int bale_daemon_end(struct bale_daemon *d, bool served)
     bale_in_flight_destroy(mount->in_flight);
     bale_freezer_destroy(mount->freezer);
     bale_interrupts_destroy(mount->interrupts);
+    bale_known_destroy(mount->known);
     bale_ctimes_destroy(mount->ctimes);
     bale_unsynced_destroy(mount);
     bale_nodes_destroy(mount->nodes);

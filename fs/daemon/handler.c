@@ -13,6 +13,7 @@
 #include "fs/fuse/interrupt.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/request.h"
+#include "fs/fuse/xattr.h"
 
 /* Older versions of linux/fuse.h do not have it. */
 #define OPCODE_SYNCFS 50
@@ -153,6 +154,20 @@ void bale_handler_dispatch(struct bale_handler *handler, void *request, size_t s
     }
 }
 
+static bool knows_attribute(struct bale_mount *mount, const struct fuse_in_header *in, size_t size)
+{
+    const char *name = (const char *)(in + 1) + sizeof(struct fuse_getxattr_in);
+    size_t before = sizeof *in + sizeof(struct fuse_getxattr_in);
+    struct bale_node *node = bale_node_of(mount, in->nodeid);
+    char value[BALE_KNOWN_MAX];
+    size_t length;
+    int e;
+
+    return node && size > before && memchr(name, '\0', size - before) &&
+           !bale_xattr_is_setting(node, name) &&
+           bale_xattr_known(mount, node, name, value, &length, &e);
+}
+
 /* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a
  * thread of the volume does it. */
 static bool never_stalls(const struct bale_handler *handler, const struct fuse_in_header *in,
@@ -160,6 +175,9 @@ static bool never_stalls(const struct bale_handler *handler, const struct fuse_i
 {
     const struct bale_node *node;
 
+    if (bale_freezer_is_change(in, size) && in->opcode != FUSE_RELEASE &&
+        bale_store_must_look(handler->mount->store))
+        return false;
     switch (in->opcode) {
     case FUSE_INTERRUPT:
     case FUSE_READ:
@@ -173,6 +191,8 @@ static bool never_stalls(const struct bale_handler *handler, const struct fuse_i
     case FUSE_IOCTL:
         return size >= sizeof *in + sizeof(struct fuse_ioctl_in) &&
                ((const struct fuse_ioctl_in *)(in + 1))->cmd == BALE_IOC_STATUS;
+    case FUSE_GETXATTR:
+        return knows_attribute(handler->mount, in, size);
     default:
         return false;
     }

@@ -21,6 +21,7 @@
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
+#include "fs/fuse/known.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
@@ -147,6 +148,8 @@ static int create_parts(struct bale_daemon *d, const struct bale_descriptors *de
     err = create_shares(mount, descriptors);
     if (err == BALE_OK)
         err = bale_ctimes_create(memory, &mount->ctimes);
+    if (err == BALE_OK)
+        err = bale_known_create(memory, &mount->known);
     if (err == BALE_OK)
         err = bale_unsynced_create(mount);
     if (err == BALE_OK)

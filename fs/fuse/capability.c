@@ -34,6 +34,7 @@ void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const
     if (copy) {
         memcpy(copy, value, size);
         atomic_fetch_or(&node->marks, BALE_MARK_CAPABILITY);
+        bale_known_changed(mount, node, BALE_CAPABILITY_XATTR);
     } else {
         atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_CAPABILITY);
     }

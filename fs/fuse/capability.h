@@ -5,9 +5,9 @@
 
 #include <stddef.h>
 
+#include "fs/fuse/known.h"
 #include "fs/fuse/opened.h"
 
-#define BALE_CAPABILITY_XATTR "security.capability"
 #define BALE_CAPABILITY_MAX 64
 
 /* The attribute was set (value) or is gone (NULL). A value is put back when the file is closed. */

@@ -9,6 +9,7 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/capability.h"
+#include "fs/fuse/known.h"
 #include "fs/fuse/request.h"
 
 /* Without execution for the group, sgid means mandatory locking. */
@@ -47,8 +48,10 @@ void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
         return;
     }
     fd = bale_permissions_fd(mount, node, fd);
-    if (fchmodat(AT_FDCWD, bale_proc_path(fd).text, mode & 07777, 0) != 0) {
-        done(arg, bale_err_from_errno(errno));
+    int e = fchmodat(AT_FDCWD, bale_proc_path(fd).text, mode & 07777, 0) != 0 ? errno : 0;
+    bale_known_mode_changed(mount, node);
+    if (e) {
+        done(arg, bale_err_from_errno(e));
         return;
     }
     node->mode = (node->mode & S_IFMT) | (mode & 07777);

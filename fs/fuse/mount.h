@@ -2,6 +2,7 @@
  * each source calls only sources below it:
  *
  *   request, freeze, interrupt, ctime, caller, backing    what one request needs
+ *   known                                                 attributes that the kernel asks for
  *   drop                                                  what the kernel must not cache any more
  *   shares                                                what users have a share of
  *   sync_tree, unsynced                                   what a sync must reach one by one
@@ -37,6 +38,7 @@
 #define BALE_ABSENT_SECONDS 10.0
 #define BALE_BESIDE_SECONDS 0.5 /* for both beside a writer */
 
+struct bale_known;
 struct bale_ctimes;
 struct bale_drops;
 struct bale_follower;
@@ -70,6 +72,7 @@ struct bale_mount {
     bool exports;       /* file handles last: the kernel may ask for nodes by their numbers */
     bool keeps_made;    /* nobody else can write to files that this mount has made */
     bool has_selinux;   /* the kernel asks for security.selinux */
+    struct bale_known *known;
     struct bale_ctimes *ctimes;
     struct bale_interrupts *interrupts;
     struct bale_freezer *freezer;
@@ -163,7 +166,12 @@ enum {
     BALE_MARK_NO_SETTINGS = 16, /* the directory has no settings */
     BALE_MARK_MADE = 32,        /* this mount has made the file */
     BALE_MARK_HELD = 64,        /* the newest root serves although it could not be verified */
-    BALE_MARK_INCAPABLE = 128,  /* this mount has made the file and never set a capability */
+    BALE_MARK_INCAPABLE = 128,  /* it has no security.capability */
+    /* known.c's: there is none, or its value is kept. */
+    BALE_MARK_NO_ACCESS_ACL = 256,
+    BALE_MARK_NO_DEFAULT_ACL = 512,
+    BALE_MARK_ACCESS_ACL_KEPT = 1024,
+    BALE_MARK_DEFAULT_ACL_KEPT = 2048,
 };
 
 #endif

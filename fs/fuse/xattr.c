@@ -108,36 +108,52 @@ static int absent(const struct bale_mount *mount, const char *name, int e)
     return e == ENODATA && !mount->has_selinux && strcmp(name, SELINUX) == 0 ? EOPNOTSUPP : e;
 }
 
+bool bale_xattr_known(struct bale_mount *mount, struct bale_node *node, const char *name,
+                      char value[BALE_KNOWN_MAX], size_t *length, int *e)
+{
+    bool is_capability = strcmp(name, BALE_CAPABILITY_XATTR) == 0;
+
+    *e = is_capability && mount->hides_set_id ? ENODATA : bale_xattr_check_name(mount, node, name);
+    if (*e)
+        return true;
+    *length = is_capability ? bale_capability_get(mount, node, value) : 0;
+    return *length > 0 || bale_known_get(mount, node, name, value, length, e);
+}
+
+static void read_and_reply(fuse_req_t req, struct bale_node *node, const char *name, size_t size,
+                           uint64_t ticket)
+{
+    struct bale_mount *mount = bale_mount_of(req);
+    char *value = size ? malloc(size) : NULL;
+    size_t length = 0;
+    int e = size && !value ? ENOMEM : get_xattr(mount, node, name, value, size, &length);
+
+    if (e || size > 0)
+        bale_known_note(mount, node, name, ticket, e, value, length);
+    if (e)
+        fuse_reply_err(req, absent(mount, name, e));
+    else
+        bale_xattr_reply(req, value, length, size);
+    free(value);
+}
+
 void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
 {
     struct bale_mount *mount = bale_mount_of(req);
     struct bale_node *node = bale_node_of(mount, ino);
-    char capability[BALE_CAPABILITY_MAX];
+    uint64_t ticket = bale_known_ticket(mount); /* first: the capability may be put back */
+    char known[BALE_KNOWN_MAX];
+    size_t length;
+    int e;
 
-    bool is_capability = strcmp(name, BALE_CAPABILITY_XATTR) == 0;
-
-    if (is_capability && (mount->hides_set_id || node->marks & BALE_MARK_INCAPABLE)) {
-        fuse_reply_err(req, ENODATA);
-        return;
-    }
-    if (bale_xattr_is_setting(node, name)) {
+    if (bale_xattr_is_setting(node, name))
         bale_setting_xattr_get(req, node, name, size);
-        return;
-    }
-    size_t known = is_capability ? bale_capability_get(mount, node, capability) : 0;
-    if (known > 0) {
-        bale_xattr_reply(req, capability, known, size);
-        return;
-    }
-    char *value = size ? malloc(size) : NULL;
-    int e = size && !value ? ENOMEM : bale_xattr_check_name(mount, node, name);
-    if (!e)
-        e = get_xattr(mount, node, name, value, size, &known);
-    if (e)
+    else if (!bale_xattr_known(mount, node, name, known, &length, &e))
+        read_and_reply(req, node, name, size, ticket);
+    else if (e)
         fuse_reply_err(req, absent(mount, name, e));
     else
-        bale_xattr_reply(req, value, known, size);
-    free(value);
+        bale_xattr_reply(req, known, length, size);
 }
 
 /* The names of the ACLs of .balefs/top. They replace those of the store's directory in the list. */

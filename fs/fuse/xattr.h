@@ -4,10 +4,8 @@
 
 #include <errno.h>
 
+#include "fs/fuse/known.h"
 #include "fs/fuse/mount.h"
-
-#define BALE_ACL_ACCESS "system.posix_acl_access"
-#define BALE_ACL_DEFAULT "system.posix_acl_default"
 
 /* A path by which system calls reach an attribute of a node. It leads through the open file's
  * descriptor, or else through the node's own; for an ACL of the mount's root, through the descriptor
@@ -32,6 +30,11 @@ bool bale_xattr_is_setting(const struct bale_node *node, const char *name);
 /* For other names. 0: the backing store keeps the attribute; or the errno of reading it. */
 int bale_xattr_check_name(const struct bale_mount *mount, const struct bale_node *node,
                           const char *name);
+
+/* Reads an attribute that is no setting of a regular file, if that needs nothing of the store: the
+ * value, or the errno to reply. */
+bool bale_xattr_known(struct bale_mount *mount, struct bale_node *node, const char *name,
+                      char value[BALE_KNOWN_MAX], size_t *length, int *e);
 
 /* Replies to getxattr or listxattr. size: the room that the caller has; 0: it wants the length. */
 static inline void bale_xattr_reply(fuse_req_t req, const char *value, size_t length, size_t size)

@@ -56,8 +56,6 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     struct bale_xattr_path path;
     int e = bale_xattr_path_open(mount, node, name, &path);
 
-    if (strcmp(name, BALE_CAPABILITY_XATTR) == 0)
-        atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_INCAPABLE);
     if (!e) {
         int rc = path.follow ? setxattr(path.text, name, value, size, flags)
                              : lsetxattr(path.text, name, value, size, flags);
@@ -66,6 +64,7 @@ static int set_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_NO_SETTINGS);
     if (!e && kill_sgid)
         e = clear_sgid(node, path.text);
+    bale_known_changed(mount, node, name);
     bale_xattr_path_close(mount, &path);
     if (!e)
         e = bale_permissions_changed(mount, node);
@@ -87,6 +86,7 @@ static int remove_xattr(struct bale_mount *mount, struct bale_node *node, const 
         int rc = path.follow ? removexattr(path.text, name) : lremovexattr(path.text, name);
         e = rc != 0 ? errno : 0;
     }
+    bale_known_changed(mount, node, name);
     bale_xattr_path_close(mount, &path);
     if (!e)
         e = bale_permissions_changed(mount, node);

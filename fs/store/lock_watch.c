@@ -8,16 +8,17 @@
 #define PERIOD_NS BALE_SECOND_NS
 #define DAY_MS ((int64_t)24 * 3600 * 1000)
 
-static bool was_suspended(const struct bale_store *store)
+bool bale_store_must_look(const struct bale_store *store)
 {
-    return bale_platform_now() - atomic_load(&store->lock.looked) > BALE_LOCK_PAUSE_MS;
+    return store->access == BALE_STORE_WRITE && !atomic_load(&store->stopped) &&
+           bale_platform_now() - atomic_load(&store->lock.looked) > BALE_LOCK_PAUSE_MS;
 }
 
 bool bale_store_is_stopped(struct bale_store *store)
 {
     if (store->access != BALE_STORE_WRITE)
         return false;
-    if (!atomic_load(&store->stopped) && was_suspended(store) && !bale_lock_look_surely(store))
+    if (bale_store_must_look(store) && !bale_lock_look_surely(store))
         return true;
     return atomic_load(&store->stopped);
 }

@@ -64,6 +64,8 @@ int bale_store_watch(struct bale_store *store);
  * system; true also while that does not tell whose the store is. Any thread, without the store's
  * locks. */
 bool bale_store_is_stopped(struct bale_store *store);
+/* Whether it would look first. */
+bool bale_store_must_look(const struct bale_store *store);
 
 /* What was found wrong with one of the store's own files when it was opened. */
 struct bale_store_notice {

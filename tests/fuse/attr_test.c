@@ -323,6 +323,69 @@ static void test_acls(void)
     close(fd);
 }
 
+/* The ACL as the daemon tells it, past the kernel's copy, which is dropped with the attributes. */
+static ssize_t asked(const char *name, const char *attribute, void *value, size_t size)
+{
+    struct statx st;
+
+    CHECK_EQ(statx(AT_FDCWD, name, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st), 0);
+    return getxattr(name, attribute, value, size);
+}
+
+/* What was asked for before a change is not told after it. */
+static void test_acls_change(void)
+{
+    static const char access[] = "system.posix_acl_access", initial[] = "system.posix_acl_default";
+    struct {
+        uint32_t version;
+        struct acl_entry entries[104];
+    } got, large = {2, {{USER_OBJ, 7, NONE}}};
+    struct acl acl = {2,
+                      {{USER_OBJ, 7, NONE},
+                       {USER, 5, 12345},
+                       {GROUP_OBJ, 0, NONE},
+                       {MASK, 5, NONE},
+                       {OTHER, 0, NONE}}};
+
+    for (unsigned i = 0; i < 100; i++)
+        large.entries[1 + i] = (struct acl_entry){USER, 5, 20000 + i};
+    large.entries[101] = (struct acl_entry){GROUP_OBJ, 0, NONE};
+    large.entries[102] = (struct acl_entry){MASK, 5, NONE};
+    large.entries[103] = (struct acl_entry){OTHER, 0, NONE};
+    make_file("changed", "data", 4);
+    CHECK_EQ(mkdir("above", 0755), 0);
+    if (setxattr("above", initial, &acl, sizeof acl, 0) != 0 && errno == EOPNOTSUPP)
+        return;
+    CHECK_EQ(removexattr("above", initial), 0);
+    for (int round = 0; round < 2; round++) {
+        CHECK_EQ(asked("changed", access, &got, sizeof got), -1);
+        CHECK_EQ(asked("above", initial, &got, sizeof got), -1);
+        CHECK_EQ(setxattr("changed", access, &acl, sizeof acl, 0), 0);
+        for (int again = 0; again < 2; again++) {
+            CHECK_EQ(asked("changed", access, &got, sizeof got), (ssize_t)sizeof acl);
+            CHECK_EQ_MEM(&got, &acl, sizeof acl);
+        }
+        CHECK_EQ(chmod("changed", 0710), 0);
+        CHECK_EQ(asked("changed", access, &got, sizeof got), (ssize_t)sizeof acl);
+        CHECK_EQ(got.entries[3].perm, 1);
+        CHECK_EQ(setxattr("changed", access, &large, sizeof large, 0), 0);
+        for (int again = 0; again < 2; again++) {
+            CHECK_EQ(asked("changed", access, &got, sizeof got), (ssize_t)sizeof large);
+            CHECK_EQ_MEM(&got, &large, sizeof large);
+        }
+        CHECK_EQ(setxattr("above", initial, &acl, sizeof acl, 0), 0);
+        CHECK_EQ(asked("above", initial, &got, sizeof got), (ssize_t)sizeof acl);
+        make_file("above/new", "data", 4);
+        CHECK_EQ(asked("above/new", access, &got, sizeof got), (ssize_t)sizeof acl);
+        CHECK_EQ(unlink("above/new"), 0);
+        CHECK_EQ(removexattr("above", initial), 0);
+        CHECK_EQ(removexattr("changed", access), 0);
+        make_file("above/new", "data", 4);
+        CHECK_EQ(asked("above/new", access, &got, sizeof got), -1);
+        CHECK_EQ(unlink("above/new"), 0);
+    }
+}
+
 /* Only in the mount. */
 static void test_hidden(void)
 {
@@ -372,9 +435,9 @@ static void test_hidden(void)
 int main(int argc, char **argv)
 {
     static void (*const tests[])(void) = {
-        test_modes,  test_times,  test_ctime_forward, test_directory_times,
-        test_statfs, test_xattrs, test_capability,    test_label,
-        test_acls,   test_hidden,
+        test_modes,  test_times,       test_ctime_forward, test_directory_times,
+        test_statfs, test_xattrs,      test_capability,    test_label,
+        test_acls,   test_acls_change, test_hidden,
     };
 
     where_begin(argc, argv);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "fs/store/store.h"
@@ -14,12 +15,19 @@
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 
-/* The kernel may cache attributes long after the daemon ended, so this forces a request to it. */
-static int ask_daemon(const char *path)
+/* The kernel may cache attributes long after the daemon ended, so this forces a request to it:
+ * opening the top, which the daemon answers although its store stalls, or if that may not be
+ * opened, one for attributes. */
+static int ask_daemon(const char *top, const char *path)
 {
     struct statx st;
     int flags = AT_STATX_FORCE_SYNC | AT_NO_AUTOMOUNT;
+    int fd = open(top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
+    if (fd >= 0) {
+        close(fd);
+        return BALE_OK;
+    }
     return statx(AT_FDCWD, path, flags, STATX_MODE, &st) == 0 ? BALE_OK
                                                               : bale_err_from_errno(errno);
 }
@@ -36,7 +44,7 @@ static int in_mount(const char *real, const struct bale_mount_line *mount,
         location->store = strdup(mount->source);
     if (!rest || asprintf(&location->below, "%s%s%s", root, *root && *rest ? "/" : "", rest) < 0)
         location->below = NULL;
-    return location->top && location->below ? ask_daemon(real) : BALE_E_NOMEM;
+    return location->top && location->below ? ask_daemon(mount->point, real) : BALE_E_NOMEM;
 }
 
 /* Searches upwards. A bind mount may show a directory of a store without the top of the store. */
