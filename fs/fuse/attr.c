@@ -9,6 +9,7 @@
 #include "fs/base/timespec.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/ctime.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
@@ -184,6 +185,7 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
 struct getattr_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request;
 };
 
 static int getattr_reply(fuse_req_t req, struct bale_mount *mount, struct bale_node *node)
@@ -220,6 +222,7 @@ static void getattr_file_ready(struct bale_use *use, int e)
         fuse_reply_err(op->req, e);
     if (used)
         bale_use_end(use->mount, use->node);
+    bale_in_flight_complete(use->mount->in_flight, op->request);
     free(op);
 }
 
@@ -234,7 +237,9 @@ void bale_op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         struct getattr_op *op = malloc(sizeof *op);
         if (op) {
             *op = (struct getattr_op){
-                .use = {.mount = mount, .node = node, .ready = getattr_file_ready}, .req = req};
+                .use = {.mount = mount, .node = node, .ready = getattr_file_ready},
+                .req = req,
+                .request = bale_in_flight_detach(mount->in_flight)};
             bale_use_begin(&op->use);
             return;
         }

@@ -9,6 +9,7 @@
 #include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -20,6 +21,7 @@
 struct create_op {
     struct bale_use use; /* its node is referenced */
     fuse_req_t req;
+    struct bale_request *request;
     struct fuse_file_info fi;
     bool opens;            /* the reply opens the file; false for mknod */
     struct bale_node *dir; /* referenced; NULL for tmpfile, and name too */
@@ -44,6 +46,7 @@ static void create_destroy(struct create_op *op)
     bale_node_unref(mount->nodes, op->use.node);
     if (op->dir)
         bale_node_unref(mount->nodes, op->dir);
+    bale_in_flight_complete(mount->in_flight, op->request);
     free(op->name);
     free(op);
 }
@@ -148,6 +151,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
     op->use.mount = mount;
     op->use.ready = create_file_ready;
     op->req = req;
+    op->request = bale_in_flight_detach(mount->in_flight);
     op->opens = fi;
     op->dir = dir;
     if (dir)

@@ -4,10 +4,12 @@
 
 #include "format/err.h"
 
+/* Pages of a file; or a name in a directory. */
 struct drop {
     struct drop *next;
     fuse_ino_t ino;
     off_t from, to;
+    char name[]; /* empty: pages */
 };
 
 struct bale_drops {
@@ -15,11 +17,20 @@ struct bale_drops {
     pthread_t thread;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;
-    struct drop *first; /* one of each file */
+    struct drop *first; /* one of each file; of each directory as many as names */
     bool stop;
 };
 
 #define END ((off_t)INT64_MAX)
+
+static void drop_now(struct fuse_session *session, const struct drop *drop)
+{
+    if (drop->name[0])
+        (void)fuse_lowlevel_notify_inval_entry(session, drop->ino, drop->name, strlen(drop->name));
+    else
+        (void)fuse_lowlevel_notify_inval_inode(session, drop->ino, drop->from,
+                                               drop->to == END ? 0 : drop->to - drop->from);
+}
 
 static void *drops_thread(void *argument)
 {
@@ -34,8 +45,7 @@ static void *drops_thread(void *argument)
         }
         drops->first = drop->next;
         pthread_mutex_unlock(&drops->lock);
-        (void)fuse_lowlevel_notify_inval_inode(*drops->session, drop->ino, drop->from,
-                                               drop->to == END ? 0 : drop->to - drop->from);
+        drop_now(*drops->session, drop);
         free(drop);
         pthread_mutex_lock(&drops->lock);
     }
@@ -87,21 +97,28 @@ void bale_drops_destroy(struct bale_drops *drops)
     free(drops);
 }
 
+/* NULL: no memory. With the lock. */
+static struct drop *drop_create(struct bale_drops *drops, fuse_ino_t ino, const char *name)
+{
+    size_t size = strlen(name) + 1;
+    struct drop *drop = malloc(sizeof *drop + size);
+
+    if (drop) {
+        *drop = (struct drop){.next = drops->first, .ino = ino, .from = END};
+        memcpy(drop->name, name, size);
+        drops->first = drop;
+    }
+    return drop;
+}
+
 /* The drop of that file that is waiting, or a new and empty one; NULL: no memory. With the lock. */
 static struct drop *drop_of(struct bale_drops *drops, fuse_ino_t ino)
 {
     struct drop *drop = drops->first;
 
-    while (drop && drop->ino != ino)
+    while (drop && (drop->ino != ino || drop->name[0]))
         drop = drop->next;
-    if (drop)
-        return drop;
-    drop = malloc(sizeof *drop);
-    if (drop) {
-        *drop = (struct drop){.next = drops->first, .ino = ino, .from = END};
-        drops->first = drop;
-    }
-    return drop;
+    return drop ? drop : drop_create(drops, ino, "");
 }
 
 void bale_drops_add(struct bale_drops *drops, fuse_ino_t ino, off_t offset, off_t length)
@@ -114,6 +131,15 @@ void bale_drops_add(struct bale_drops *drops, fuse_ino_t ino, off_t offset, off_
         drop->from = offset < drop->from ? offset : drop->from;
         drop->to = to > drop->to ? to : drop->to;
     }
+    pthread_cond_signal(&drops->wake);
+    pthread_mutex_unlock(&drops->lock);
+}
+
+void bale_drops_add_name(struct bale_drops *drops, fuse_ino_t dir, const char *name)
+{
+    pthread_mutex_lock(&drops->lock);
+    if (!drops->stop)
+        (void)drop_create(drops, dir, name);
     pthread_cond_signal(&drops->wake);
     pthread_mutex_unlock(&drops->lock);
 }

@@ -1,7 +1,8 @@
-/* Drops what the kernel caches of files whose elements are rounded, so that everybody reads what is
+/* Drops what the kernel caches. Of files whose elements are rounded, so that everybody reads what is
  * stored: pages that were written back through a mapping, and all pages once a file becomes lossy.
- * A thread of its own tells the kernel, because that waits for pages to be written back, which
- * session threads and the volume's serve. */
+ * And names that a request that was given up may have changed. A thread of its own tells the kernel,
+ * because that waits for pages to be written back and for locks of directories, which depends on
+ * requests that session threads and the volume's serve. */
 #ifndef BALE_FS_FUSE_DROP_H
 #define BALE_FS_FUSE_DROP_H
 
@@ -17,5 +18,7 @@ void bale_drops_destroy(struct bale_drops *drops);
 
 /* Length 0: up to the end. Any thread, no lock of a file held; never waits for the kernel. */
 void bale_drops_add(struct bale_drops *drops, fuse_ino_t ino, off_t offset, off_t length);
+/* A name, whether there is such a file or not. */
+void bale_drops_add_name(struct bale_drops *drops, fuse_ino_t dir, const char *name);
 
 #endif

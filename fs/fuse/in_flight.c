@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "fs/fuse/drop.h"
 #include "fs/fuse/effects.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -33,6 +34,9 @@ struct bale_request {
 
     bool file;
     uint64_t directory; /* as in struct bale_effects */
+    /* In the directories locks, or both in the first: within the request, or once it is detached,
+     * copies. */
+    const char *names[2];
 
     struct held held; /* once it is given up */
     struct bale_request *next;
@@ -162,6 +166,7 @@ void bale_in_flight_begin(const void *request, size_t size)
     }
     self->file = effects.file;
     self->directory = effects.directory;
+    memcpy(self->names, effects.names, sizeof self->names);
     bale_request_note_handler(&self->unique);
     atomic_store(&self->unique, in->unique);
 }
@@ -242,12 +247,27 @@ struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight)
     memcpy(request->locks, self->locks, sizeof request->locks);
     request->file = self->file;
     request->directory = self->directory;
+    for (int i = 0; i < 2; i++)
+        request->names[i] = self->names[i] ? strdup(self->names[i]) : NULL;
     request->held = self->held;
     self->held = (struct held){0};
     atomic_store(&request->unique, atomic_exchange(&self->unique, 0));
     list_add(in_flight, request);
     pthread_mutex_unlock(&in_flight->lock);
     return request;
+}
+
+bool bale_in_flight_is_given_up(const struct bale_request *request)
+{
+    return request && atomic_load(&request->unique) & GIVEN_UP;
+}
+
+static void drop_names(struct bale_in_flight *in_flight, const struct bale_request *request)
+{
+    for (int i = 0; i < 2; i++)
+        if (request->names[i] && request->names[i][0])
+            bale_drops_add_name(in_flight->mount->drops, request->locks[i && request->locks[1]],
+                                request->names[i]);
 }
 
 void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_request *request)
@@ -257,8 +277,12 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_reque
     pthread_mutex_lock(&in_flight->lock);
     list_remove(in_flight, request);
     pthread_mutex_unlock(&in_flight->lock);
-    if (atomic_load(&request->unique) & GIVEN_UP)
+    if (bale_in_flight_is_given_up(request)) {
         unlock(in_flight, request);
+        drop_names(in_flight, request);
+    }
+    free((char *)request->names[0]);
+    free((char *)request->names[1]);
     free(request);
 }
 

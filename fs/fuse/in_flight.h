@@ -50,6 +50,9 @@ void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *re
  * reply. NULL: no memory, or the thread has not entered; then it is in flight until the handler
  * returns. */
 struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight);
+/* Whether it was given up: then nothing of what is not done yet should be done. NULL is fine. */
+bool bale_in_flight_is_given_up(const struct bale_request *request);
+/* If it was given up, the kernel is then told to forget the names, without waiting for it. */
 void bale_in_flight_complete(struct bale_in_flight *in_flight,
                              struct bale_request *request); /* NULL is fine */
 

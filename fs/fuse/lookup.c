@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fs/fuse/attr.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
@@ -15,6 +16,7 @@
 struct entry_op {
     struct bale_use use;
     fuse_req_t req;
+    struct bale_request *request;
     int fd;
 };
 
@@ -57,6 +59,7 @@ static void entry_file_ready(struct bale_use *use, int e)
     }
     if (used)
         bale_use_end(use->mount, use->node);
+    bale_in_flight_complete(use->mount->in_flight, op->request);
     free(op);
 }
 
@@ -77,8 +80,10 @@ void bale_entry_reply(fuse_req_t req, struct bale_node *node, int fd, const stru
         bale_node_unpin(mount->nodes, node);
         return;
     }
-    *op = (struct entry_op){
-        .use = {.mount = mount, .node = node, .ready = entry_file_ready}, .req = req, .fd = fd};
+    *op = (struct entry_op){.use = {.mount = mount, .node = node, .ready = entry_file_ready},
+                            .req = req,
+                            .request = bale_in_flight_detach(mount->in_flight),
+                            .fd = fd};
     bale_use_begin(&op->use);
 }
 

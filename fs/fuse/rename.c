@@ -9,6 +9,7 @@
 #include "format/err.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/names.h"
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
@@ -22,7 +23,8 @@
 struct move_op {
     struct bale_use use;
     fuse_req_t req;
-    bool is_link; /* else a rename */
+    struct bale_request *request; /* NULL: the handler does it all */
+    bool is_link;                 /* else a rename */
     unsigned flags;
     struct bale_node *from, *to; /* directories, pinned; from only for a rename */
     int from_fd, to_fd;
@@ -119,6 +121,9 @@ static void move_finish(struct move_op *op, int e)
     struct bale_mount *mount = op->use.mount;
 
     fuse_req_t req = op->req;
+    struct bale_request *request = op->request;
+    if (!e && bale_in_flight_is_given_up(request))
+        e = EINTR;
     if (!e)
         e = op->is_link ? link_now(op) : rename_now(op);
     if (e || !op->is_link)
@@ -126,6 +131,7 @@ static void move_finish(struct move_op *op, int e)
     else
         bale_entry_reply_new(req, 0, op->to, op->to_name);
     move_destroy(op);
+    bale_in_flight_complete(mount->in_flight, request);
     bale_freezer_change_end(mount->freezer);
 }
 
@@ -164,6 +170,7 @@ static void move_begin(struct move_op *op, int e)
     }
     bale_freezer_change_begin(mount->freezer);
     if (op->source.node && bale_node_is_regular(op->source.node)) {
+        op->request = bale_in_flight_detach(mount->in_flight);
         op->use.node = op->source.node;
         op->use.only_open = true;
         op->use.ready = move_file_ready;

@@ -57,9 +57,11 @@ IOC_RECOMPRESS = 3 << 30 | 72 << 16 | 0xba05
 
 # These files are open before the store stalls.
 OPENED = {
-    "seek": lambda fd: os.lseek(fd, 0, os.SEEK_HOLE),
-    "sync": lambda fd: fcntl.ioctl(fd, IOC_SYNC),
-    "recompress": lambda fd: fcntl.ioctl(fd, IOC_RECOMPRESS, struct.pack("<QQIHh6Q", 0, LARGE, 4, 0, 0, *[0] * 6)),
+    "seek": lambda fd, p: os.lseek(fd, 0, os.SEEK_HOLE),
+    "sync": lambda fd, p: fcntl.ioctl(fd, IOC_SYNC),
+    "rename_written": lambda fd, p: (write_some(fd), os.rename(p, p + ".moved")),
+    "link_written": lambda fd, p: (write_some(fd), os.link(p, p + ".other")),
+    "recompress": lambda fd, p: fcntl.ioctl(fd, IOC_RECOMPRESS, struct.pack("<QQIHh6Q", 0, LARGE, 4, 0, 0, *[0] * 6)),
 }
 
 
@@ -94,7 +96,7 @@ def run(top):
             if pid == 0:
                 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with its parent
                 try:
-                    call(opened[name, i] if name in OPENED else path(top, name, i))
+                    call(*[fd for at, fd in opened.items() if at == (name, i)], path(top, name, i))
                 except OSError as e:
                     print(f"{name}: {e}", flush=True)
                     os._exit(1)

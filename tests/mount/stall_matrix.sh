@@ -40,12 +40,14 @@ prompt() {
 # await NAME WORD: of the calls
 await() {
     local i
-    for ((i = 0; i < 600; i++)); do
+    for ((i = 0; i < 1800; i++)); do
         if grep -qs "$2" "$work/calls.$1"; then return; fi
         sleep 0.05
     done
     fail "$1: not $2"
 }
+
+names() { (cd "$1" && find . -path ./.balefs -prune -o -print | sort); }
 
 # row NAME BASE: with $stall and $go_on
 row() {
@@ -87,7 +89,7 @@ signal.pause()' "$mnt/cached" >"$work/calls.held" &
     prompt "$name: a read of another user" setpriv --reuid 1234 --clear-groups cat "$mnt/cached"
     echo kill >&9
     exec 9>&-
-    wait "$runner" || fail "$name: the calls"
+    await "$name" '^gone\|^stays'
     prompt "$name: a read after the kills" cmp "$mnt/cached" "$work/plain"
     exec 8<&-
     kill "$holder"
@@ -104,8 +106,17 @@ signal.pause()' "$mnt/cached" >"$work/calls.held" &
     [ "$i" -lt 600 ] || fail "$name: balefs freeze stays although it was killed"
     wait "$freezer" && fail "$name: frozen although the store stalls"
     "go_on_$name"
+    wait "$runner" || fail "$name: the calls" # it closes files with data
     if ! grep -q gone "$work/calls.$name"; then
         fail "$name: programs that were killed stay: $(cat "$work/calls.$name")"
+    fi
+    for ((i = 0; i < 600; i++)); do
+        if diff <(names "$mnt") <(names "$base/store") >"$work/names"; then break; fi
+        sleep 0.05
+    done
+    [ "$i" -lt 600 ] || fail "$name: the mount shows other names than the store: $(cat "$work/names")"
+    if [ "$name" = frozen ] && grep -E '_written.*(moved|other)' <(names "$mnt"); then
+        fail "$name: done although its program was gone"
     fi
     # Every file is as it was, or as its one call made it.
     timeout 60 sh -c "echo more >'$mnt/cached' && rm '$mnt/cached'" || fail "$name: still frozen"
