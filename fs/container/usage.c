@@ -5,6 +5,8 @@
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
 
+#define COMMITS_MOST 3 /* that interrupt the adding up; then it keeps commits waiting */
+
 struct count {
     struct bale_container_usage *usage;
     struct bale_frame_set frames;
@@ -55,46 +57,93 @@ static int count_segment(void *arg, const struct bale_segment *segment)
     return BALE_OK;
 }
 
-static int count_root(struct bale_container *c, struct count *count)
+/* What is counted, as it was when the writer lock was held. */
+struct snapshot {
+    struct bale_root root;
+    uint64_t deferred;
+    uint8_t height;
+};
+
+/* Under the writer lock. */
+static void take_snapshot(struct bale_container *c, struct snapshot *snapshot)
+{
+    snapshot->root = c->root;
+    snapshot->deferred = bale_container_deferred_bytes(c);
+    snapshot->height = c->index.height;
+}
+
+static int count_root(struct bale_container *c, const struct bale_root *root, struct count *count)
 {
     const struct bale_index_visitor visitor = {
         .arg = count, .page = count_page, .segment = count_segment};
     int err;
 
-    bale_frame_set_init(&count->frames, c->root.extent);
-    err = bale_index_visit_root(c->io, &c->root, &visitor);
+    bale_frame_set_init(&count->frames, root->extent);
+    err = bale_index_visit_root(c->io, root, &visitor);
     bale_frame_set_clear(&count->frames);
     return err;
 }
 
-/* Under the writer lock. */
-static int count_all(struct bale_container *c, struct bale_container_usage *usage)
+static int count_all(struct bale_container *c, const struct snapshot *snapshot,
+                     struct bale_container_usage *usage)
 {
     struct count count = {.usage = usage};
     uint64_t used;
     int err = BALE_OK;
 
     memset(usage, 0, sizeof *usage);
-    if (c->root.generation > 0) {
-        err = count_root(c, &count);
-        usage->height = c->index.height;
-        usage->deferred = bale_container_deferred_bytes(c);
+    if (snapshot->root.generation > 0) {
+        err = count_root(c, &snapshot->root, &count);
+        usage->height = snapshot->height;
+        usage->deferred = snapshot->deferred;
         used = count.stored + usage->page_bytes + usage->deferred;
-        if (used < c->root.end - BALE_DATA_START)
-            usage->free = c->root.end - BALE_DATA_START - used;
+        if (used < snapshot->root.end - BALE_DATA_START)
+            usage->free = snapshot->root.end - BALE_DATA_START - used;
     }
+    return err;
+}
+
+/* Reads all pages without the writer lock, which would keep commits waiting. *moved: the container
+ * was committed meanwhile, so that pages may have been overwritten: their checksums do not match
+ * then. */
+static int count_beside(struct bale_container *c, struct bale_container_usage *usage, bool *moved)
+{
+    struct snapshot snapshot;
+
+    bale_container_lock_writer(c);
+    take_snapshot(c, &snapshot);
+    bale_container_unlock_writer(c);
+    int err = count_all(c, &snapshot, usage);
+    bale_container_lock_writer(c);
+    *moved = c->root.generation != snapshot.root.generation;
+    bale_container_unlock_writer(c);
+    return err;
+}
+
+static int count_locked(struct bale_container *c, struct bale_container_usage *usage)
+{
+    struct snapshot snapshot;
+
+    bale_container_lock_writer(c);
+    take_snapshot(c, &snapshot);
+    int err = count_all(c, &snapshot, usage);
+    bale_container_unlock_writer(c);
     return err;
 }
 
 int bale_container_usage(struct bale_container *c, struct bale_container_usage *usage)
 {
-    unsigned tries = 0;
+    unsigned commits = 0, tries = 0;
     int err;
 
     do {
-        bale_container_lock_writer(c);
-        err = count_all(c, usage);
-        bale_container_unlock_writer(c);
-    } while (err != BALE_OK && ++tries < BALE_MOVED_TRIES && bale_container_reconsider(c, err));
-    return err;
+        bool moved = false;
+        err = commits < COMMITS_MOST ? count_beside(c, usage, &moved) : count_locked(c, usage);
+        if (err == BALE_OK)
+            return err;
+        if (moved)
+            commits++;
+        else if (++tries == BALE_MOVED_TRIES || !bale_container_reconsider(c, err))
+            return err;
+    } while (true);
 }

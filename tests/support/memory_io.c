@@ -102,6 +102,8 @@ static int io_read(struct bale_io *io, void *data, size_t length, uint64_t posit
     struct memory_file *file = file_of(io);
     int err = fail(file, MEMORY_READ);
 
+    if (file->reading)
+        file->reading(file->reading_arg);
     *got = 0;
     if (err == BALE_OK && position < file->size) {
         *got = length < file->size - position ? length : file->size - (size_t)position;

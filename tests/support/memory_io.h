@@ -44,6 +44,8 @@ struct memory_file {
     size_t allocated; /* where the blocks beyond the end stop; a failed allocate adds some, too */
     unsigned long writes;
     unsigned long syncs;
+    void (*reading)(void *arg); /* called before each read; NULL: nothing */
+    void *reading_arg;
 };
 
 /* The file outlives the io. */

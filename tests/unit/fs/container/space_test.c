@@ -90,6 +90,42 @@ static void test_abandon(void)
     rig_clear(&rig);
 }
 
+static void commit_once(void *arg)
+{
+    struct rig *rig = arg;
+
+    rig->file.reading = NULL;
+    CHECK_EQ(rig_begin(rig), BALE_OK);
+    CHECK_EQ(rig_write(rig, 0, 100000), BALE_OK);
+    rig_commit(rig, true);
+}
+
+/* Adding up what a container holds delays no commit; what is added up is one commit's. */
+static void test_usage(void)
+{
+    struct rig rig;
+    struct bale_container_usage usage, again;
+
+    rig_start(&rig, 100000);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 100000), BALE_OK);
+    rig_commit(&rig, true);
+    rig.file.reading = commit_once;
+    rig.file.reading_arg = &rig;
+    CHECK_EQ(bale_container_usage(rig.container, &usage), BALE_OK);
+    CHECK(!rig.file.reading);
+    CHECK_EQ(bale_container_usage(rig.container, &again), BALE_OK);
+    uint64_t stored[2] = {0};
+    for (int i = 0; i < 256; i++) {
+        stored[0] += usage.stored[i];
+        stored[1] += again.stored[i];
+    }
+    CHECK(stored[0] > 0);
+    CHECK_EQ_U(stored[1], rig_attr(&rig).stored);
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+}
+
 static int count_unwritten(void *arg, const struct bale_segment *segment)
 {
     uint64_t *bytes = arg;
@@ -246,6 +282,7 @@ int main(int argc, char **argv)
     test_waiting();
     test_abandon();
     test_promise();
+    test_usage();
     test_give_back();
     test_appends();
     for (uint64_t seed = 1; seed <= seeds; seed++)
