@@ -160,6 +160,7 @@ void bale_change_end(struct bale_change *change)
     struct bale_file *file = change->file;
     struct bale_volume *volume = file->volume;
 
+    bale_file_count_container(file);
     pthread_mutex_lock(&file->lock);
     int err = take_result(file, change);
     struct bale_change *next = advance(file);

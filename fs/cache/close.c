@@ -13,6 +13,7 @@
 static int close_container(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
+    bale_memory_count(volume->memory, -(int64_t)atomic_load(&file->counted));
     int left = bale_container_close(file->container);
 
     if (left >= BALE_OK || file->discarded)

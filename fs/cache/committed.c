@@ -38,8 +38,8 @@ static void report_index(struct bale_file *file)
     atomic_fetch_add(&file->volume->stats.errors, 1);
 }
 
-int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
-                             uint64_t to, uint8_t *out)
+static int read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
+                          uint64_t to, uint8_t *out)
 {
     struct bale_fault fault;
     unsigned moved = 0;
@@ -76,4 +76,13 @@ int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratc
         at += length;
     }
     return BALE_OK;
+}
+
+int bale_file_read_committed(struct bale_file *file, struct bale_scratch *scratch, uint64_t from,
+                             uint64_t to, uint8_t *out)
+{
+    int err = read_committed(file, scratch, from, to, out);
+
+    bale_file_count_container(file); /* pages of its index were read */
+    return err;
 }

@@ -62,6 +62,7 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     atomic_init(&file->user, st.st_uid);
     atomic_init(&file->stamp, bale_container_stamp(container));
     bale_short_lock_init(&file->lock);
+    bale_file_count_container(file);
     bale_volume_add_file(file);
     *out = file;
     return BALE_OK;

@@ -11,6 +11,15 @@ void bale_file_set_extent(struct bale_file *file, uint32_t extent)
     file->block = (block ? block : 1) * BALE_BLOCK_LEAST;
 }
 
+void bale_file_count_container(struct bale_file *file)
+{
+    size_t bytes = bale_container_memory(file->container);
+    size_t before = atomic_exchange(&file->counted, bytes);
+
+    if (bytes != before)
+        bale_memory_count(file->volume->memory, (int64_t)bytes - (int64_t)before);
+}
+
 /* Since Linux 6.13 the kernel's time stamps are finer than this clock once they have been queried.
  * So a time is never before the one shown last, unless the clock was set back. */
 struct timespec bale_file_now_locked(struct bale_file *file)

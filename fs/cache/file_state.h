@@ -34,6 +34,7 @@ struct bale_file {
     uint64_t ino;        /* of the container */
     atomic_bool trusted; /* its frames are this process's: see bale_file_trust */
 
+    atomic_size_t counted; /* memory of the container, as the cap counts it */
     atomic_uint refs;
     atomic_uint user; /* who wrote last, or else owns it: its changes are this user's jobs */
 
@@ -90,6 +91,10 @@ struct bale_file {
 };
 
 void bale_file_set_extent(struct bale_file *file, uint32_t extent); /* under file->lock */
+
+/* Has the cap count what the container takes now: its index and its free map. Call it after what
+ * may have read pages of the index or fragmented the container. Any thread. */
+void bale_file_count_container(struct bale_file *file);
 
 /* For a reader beside a writer: takes over what the container has moved to, and drops what the
  * cache has of before. Under file->lock. */

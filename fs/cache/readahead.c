@@ -80,6 +80,7 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
     struct bale_frame head = {0};
     int err = bale_container_map(file->container, start, &segment);
     struct bale_queue_item *item = &fetch->item;
+    bale_file_count_container(file);
 
     if (err != BALE_OK || segment.offset != start || segment.skip != 0 || segment.flags ||
         segment.length != fetch->length ||

@@ -357,6 +357,44 @@ static void check_times(void)
     free(m.bytes);
 }
 
+static uint64_t used_beside_cache(void)
+{
+    struct bale_volume_stats stats;
+
+    bale_volume_stats(volume, &stats);
+    return stats.memory_used - stats.cached;
+}
+
+/* The index of an open file counts against the cap. */
+static void check_counted(void)
+{
+    struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 16384};
+    struct bale_wait wait = BALE_WAIT;
+    const uint64_t before = used_beside_cache();
+
+    snprintf(m.path, sizeof m.path, "%s/counted", directory);
+    open_file(&m);
+    for (uint64_t at = 0; at < SIZE_MOST; at += 16384) {
+        bale_file_write(m.file, at, "x", 1, bale_wait_done, &wait);
+        CHECK_EQ(bale_wait_for(&wait), 1);
+        m.bytes[at] = 'x';
+        m.size = at + 1;
+    }
+    bale_file_flush(m.file, true, bale_wait_done, &wait);
+    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
+    CHECK(used_beside_cache() >= before + SIZE_MOST / 16384 * 32);
+    close_file(&m);
+    CHECK_EQ_U(used_beside_cache(), before);
+    open_file(&m);
+    const uint64_t opened = used_beside_cache();
+    check_range(&m, 0, m.size);
+    CHECK(used_beside_cache() >= opened + SIZE_MOST / 16384 * 32);
+    close_file(&m);
+    CHECK_EQ_U(used_beside_cache(), before);
+    unlink(m.path);
+    free(m.bytes);
+}
+
 static void check_volume(uint64_t seed, bool caller_caches)
 {
     struct bale_volume_options options = {.memory = (uint64_t)32 << 20,
@@ -375,6 +413,7 @@ static void check_volume(uint64_t seed, bool caller_caches)
     check_passing(caller_caches);
     check_widening();
     check_times();
+    check_counted();
     struct model models[THREADS] = {0};
     pthread_t threads[THREADS];
     static const uint32_t extents[THREADS] = {131072, 16384, 1 << 20, 300 * 1024};
