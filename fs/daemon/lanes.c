@@ -14,13 +14,15 @@
 #define THREADS_MANY 128u /* from then on one for each lane */
 #define THREADS_MOST 256u
 #define IDLE_NS (5 * BALE_SECOND_NS) /* then a thread ends */
+#define BUCKETS 256u
 
 struct lane {
     uint32_t user;
     bool changes;
     unsigned running, queued;
-    struct bale_queued *first, **last;
-    struct lane *next;
+    struct bale_queued_list list;
+    struct lane *next, *before; /* in the order of their turns */
+    struct lane *same;          /* in its bucket */
 };
 
 struct bale_lanes {
@@ -29,7 +31,11 @@ struct bale_lanes {
     void *arg;
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t work, ended;
-    struct lane *first; /* the lane that was served last comes last */
+    /* The lane that was served last comes last. A lane has work or a thread, so that at most
+     * THREADS_MOST have no work that may begin. */
+    struct lane *first, *last;
+    struct lane *buckets[BUCKETS];
+    struct bale_queued_table waiting;
     unsigned threads, idle;
     bool stopping;
 };
@@ -51,20 +57,41 @@ int bale_lanes_create(struct bale_memory *memory, const struct bale_lanes_ops *o
 
 /* ---- The lanes, under the lock ---- */
 
+static void append(struct bale_lanes *lanes, struct lane *lane)
+{
+    lane->next = NULL;
+    lane->before = lanes->last;
+    *(lane->before ? &lane->before->next : &lanes->first) = lane;
+    lanes->last = lane;
+}
+
+static void take_out(struct bale_lanes *lanes, struct lane *lane)
+{
+    *(lane->before ? &lane->before->next : &lanes->first) = lane->next;
+    *(lane->next ? &lane->next->before : &lanes->last) = lane->before;
+}
+
+static struct lane **bucket_of(struct bale_lanes *lanes, uint32_t user, bool changes)
+{
+    return &lanes->buckets[(2 * user + changes) % BUCKETS];
+}
+
+/* The lane of a request, made if there is none; NULL: no memory. */
 static struct lane *lane_of(struct bale_lanes *lanes, const struct bale_queued *queued)
 {
     const struct fuse_in_header *in = (const void *)queued->request;
     bool changes = bale_freezer_is_change(in, queued->size) || in->opcode == FUSE_FSYNC ||
                    in->opcode == FUSE_FSYNCDIR;
-    struct lane **at = &lanes->first;
+    struct lane **bucket = bucket_of(lanes, in->uid, changes), *lane = *bucket;
 
-    while (*at && ((*at)->user != in->uid || (*at)->changes != changes))
-        at = &(*at)->next;
-    if (!*at && (*at = calloc(1, sizeof **at))) {
-        **at = (struct lane){.user = in->uid, .changes = changes};
-        (*at)->last = &(*at)->first;
+    while (lane && (lane->user != in->uid || lane->changes != changes))
+        lane = lane->same;
+    if (!lane && (lane = calloc(1, sizeof *lane))) {
+        *lane = (struct lane){.user = in->uid, .changes = changes, .same = *bucket};
+        *bucket = lane;
+        append(lanes, lane);
     }
-    return *at;
+    return lane;
 }
 
 /* How many requests of a lane may run. */
@@ -73,54 +100,50 @@ static unsigned limit_of(const struct bale_lanes *lanes)
     return lanes->threads - lanes->idle > THREADS_MANY ? 1 : LANE_THREADS;
 }
 
-/* How many requests may begin now. */
-static unsigned ready(const struct bale_lanes *lanes)
+/* Whether more requests may begin now than threads are idle. */
+static bool needs_thread(const struct bale_lanes *lanes)
 {
     unsigned count = 0, most = limit_of(lanes);
 
-    for (const struct lane *lane = lanes->first; lane; lane = lane->next) {
+    for (const struct lane *lane = lanes->first; lane && count <= lanes->idle; lane = lane->next) {
         unsigned room = lane->running < most ? most - lane->running : 0;
         count += lane->queued < room ? lane->queued : room;
     }
-    return count;
+    return count > lanes->idle;
 }
 
 /* The lane whose turn it is, now the last one; NULL: none has work that may begin. */
 static struct lane *next_lane(struct bale_lanes *lanes)
 {
     unsigned most = limit_of(lanes);
-    struct lane **at = &lanes->first;
+    struct lane *lane = lanes->first;
 
-    while (*at && (!(*at)->first || (*at)->running >= most))
-        at = &(*at)->next;
-    struct lane *lane = *at;
+    while (lane && (!lane->list.first || lane->running >= most))
+        lane = lane->next;
     if (!lane)
         return NULL;
-    *at = lane->next;
-    lane->next = NULL;
-    while (*at)
-        at = &(*at)->next;
-    *at = lane;
+    take_out(lanes, lane);
+    append(lanes, lane);
     return lane;
 }
 
-static void take_off(struct lane *lane, struct bale_queued **at)
+static void take_off(struct bale_lanes *lanes, struct lane *lane, struct bale_queued *queued)
 {
-    *at = (*at)->next;
-    if (!*at)
-        lane->last = at;
+    bale_queued_take_off(&lane->list, queued);
+    bale_queued_leave(&lanes->waiting, queued);
     lane->queued--;
 }
 
 static void forget_if_unused(struct bale_lanes *lanes, struct lane *lane)
 {
-    struct lane **at = &lanes->first;
+    struct lane **at = bucket_of(lanes, lane->user, lane->changes);
 
-    if (lane->first || lane->running > 0)
+    if (lane->list.first || lane->running > 0)
         return;
     while (*at != lane)
-        at = &(*at)->next;
-    *at = lane->next;
+        at = &(*at)->same;
+    *at = lane->same;
+    take_out(lanes, lane);
     free(lane);
 }
 
@@ -129,9 +152,9 @@ static void forget_if_unused(struct bale_lanes *lanes, struct lane *lane)
 /* Under the lock, which it drops. */
 static void serve(struct bale_lanes *lanes, struct lane *lane)
 {
-    struct bale_queued *queued = lane->first;
+    struct bale_queued *queued = lane->list.first;
 
-    take_off(lane, &lane->first);
+    take_off(lanes, lane, queued);
     lane->running++;
     pthread_mutex_unlock(&lanes->lock);
     lanes->ops->handle(lanes->arg, queued->request, queued->size);
@@ -188,16 +211,15 @@ static void add_thread(struct bale_lanes *lanes)
 
 bool bale_lanes_submit(struct bale_lanes *lanes, struct bale_queued *queued)
 {
-    queued->next = NULL;
     pthread_mutex_lock(&lanes->lock);
     if (lanes->threads == 0)
         add_thread(lanes);
     struct lane *lane = lanes->stopping || lanes->threads == 0 ? NULL : lane_of(lanes, queued);
     if (lane) {
-        *lane->last = queued;
-        lane->last = &queued->next;
+        bale_queued_append(&lane->list, queued);
+        bale_queued_enter(&lanes->waiting, queued);
         lane->queued++;
-        if (lanes->idle < ready(lanes))
+        if (needs_thread(lanes))
             add_thread(lanes);
         pthread_cond_signal(&lanes->work);
     }
@@ -213,36 +235,29 @@ bool bale_lanes_have_waiting(struct bale_lanes *lanes)
 
     pthread_mutex_lock(&lanes->lock);
     for (const struct lane *lane = lanes->first; lane && !full; lane = lane->next)
-        full = lane->first;
+        full = lane->list.first;
     pthread_mutex_unlock(&lanes->lock);
     return full;
 }
 
 bool bale_lanes_find(struct bale_lanes *lanes, uint64_t unique, uint32_t *pid)
 {
-    bool found = false;
-
     pthread_mutex_lock(&lanes->lock);
-    for (struct lane *lane = lanes->first; lane && !found; lane = lane->next)
-        found = bale_queued_find(&lane->first, unique, pid);
+    bool found = bale_queued_find(&lanes->waiting, unique, pid);
     pthread_mutex_unlock(&lanes->lock);
     return found;
 }
 
 bool bale_lanes_drop(struct bale_lanes *lanes, uint64_t unique)
 {
-    struct bale_queued *queued = NULL;
     uint32_t pid;
 
     pthread_mutex_lock(&lanes->lock);
-    for (struct lane *lane = lanes->first, *next; lane && !queued; lane = next) {
-        struct bale_queued **at = bale_queued_find(&lane->first, unique, &pid);
-        next = lane->next;
-        if (at) {
-            queued = *at;
-            take_off(lane, at);
-            forget_if_unused(lanes, lane);
-        }
+    struct bale_queued *queued = bale_queued_find(&lanes->waiting, unique, &pid);
+    if (queued) {
+        struct lane *lane = lane_of(lanes, queued);
+        take_off(lanes, lane, queued);
+        forget_if_unused(lanes, lane);
     }
     pthread_mutex_unlock(&lanes->lock);
     if (queued)
@@ -260,9 +275,9 @@ void bale_lanes_stop(struct bale_lanes *lanes)
     while (lanes->first) {
         struct lane *lane = lanes->first;
         lanes->first = lane->next;
-        while (lane->first) {
-            struct bale_queued *queued = lane->first;
-            lane->first = queued->next;
+        while (lane->list.first) {
+            struct bale_queued *queued = lane->list.first;
+            bale_queued_take_off(&lane->list, queued);
             bale_queued_destroy(lanes->memory, queued);
         }
         free(lane);

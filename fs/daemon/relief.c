@@ -15,6 +15,7 @@
 #define LOOK_MS 10        /* while all session threads are busy */
 #define QUIET_LOOKS 100   /* then it sleeps until they are again */
 #define DYING_MS 100      /* between looks at callers that got a signal */
+#define DYING_MOST 1024   /* of them at a look, so that the thread has time for requests */
 #define UNSEEN_MS 1000    /* a caller that cannot be seen is given up after this */
 #define CROWDED_LOOKS 5   /* in a row, at which requests waited in the kernel */
 #define CALM_LOOKS 100    /* in a row, at which none waited, nor in the lanes */
@@ -160,7 +161,7 @@ static bool look_at_interrupted(struct bale_relief *relief)
     struct interrupted *list = relief->interrupted;
     relief->interrupted = NULL;
     pthread_mutex_unlock(&relief->lock);
-    while (list) {
+    for (unsigned i = 0; list && i < DYING_MOST; i++) {
         struct interrupted *next = list->next;
         if (look_at(relief, list->unique, list->since)) {
             *last = list;
@@ -170,12 +171,20 @@ static bool look_at_interrupted(struct bale_relief *relief)
         }
         list = next;
     }
+    /* The others come first at the next look. */
     *last = NULL;
+    struct interrupted *all = list ? list : kept;
+    for (last = &all; *last;)
+        last = &(*last)->next;
+    if (list)
+        *last = kept;
+    while (*last)
+        last = &(*last)->next;
     pthread_mutex_lock(&relief->lock);
     *last = relief->interrupted;
-    relief->interrupted = kept;
+    relief->interrupted = all;
     pthread_mutex_unlock(&relief->lock);
-    return kept;
+    return all;
 }
 
 /* ---- The thread ---- */

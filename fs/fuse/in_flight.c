@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "format/err.h"
 #include "fs/fuse/drop.h"
@@ -12,45 +11,18 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 #include "fs/fuse/request.h"
-
-#define GIVEN_UP 1u /* the kernel's numbers are even */
-
-/* What the kernel may let go of once a request is given up. */
-struct held {
-    struct bale_node *nodes[2];
-    struct bale_node *file; /* whose open file is used */
-    uint64_t directory;
-};
-
-/* A request in flight; a thread has one for the requests that it handles. */
-struct bale_request {
-    _Atomic uint64_t unique; /* of the request, and GIVEN_UP; 0: there is none */
-    /* Valid while unique is not 0. */
-    uint32_t pid;
-    _Atomic uint64_t since; /* as now_ms */
-    bool may_be_given_up;
-    uint64_t nodes[2]; /* numbers of the nodes that it uses, or 0 */
-    uint64_t locks[2]; /* of those that are locked if it is given up, or 0 */
-
-    bool file;
-    uint64_t directory; /* as in struct bale_effects */
-    /* In the directories locks, or both in the first: within the request, or once it is detached,
-     * copies. */
-    const char *names[2];
-
-    struct held held; /* once it is given up */
-    struct bale_request *next;
-};
+#include "fs/fuse/requests.h"
 
 struct bale_in_flight {
     struct bale_mount *mount;
     bale_in_flight_resume *resume;
     void *arg;
     pthread_mutex_t lock; /* guards the rest, and held of the requests */
-    struct bale_request *requests;
-    atomic_uint given_up; /* those that were, and go on */
-    struct bale_queued *back, **last;
-    unsigned resuming; /* threads that call resume */
+    struct bale_requests requests;
+    atomic_uint given_up; /* the number of those that were, and go on */
+    struct bale_queued_list back;
+    struct bale_queued_table waiting; /* those of back */
+    unsigned resuming;                /* threads that call resume */
     pthread_cond_t resumed;
 };
 
@@ -63,7 +35,6 @@ int bale_in_flight_create(struct bale_mount *mount, struct bale_in_flight **out)
     if (!in_flight)
         return BALE_E_NOMEM;
     in_flight->mount = mount;
-    in_flight->last = &in_flight->back;
     pthread_mutex_init(&in_flight->lock, NULL);
     pthread_cond_init(&in_flight->resumed, NULL);
     *out = in_flight;
@@ -77,17 +48,22 @@ void bale_in_flight_start(struct bale_in_flight *in_flight, bale_in_flight_resum
     in_flight->arg = arg;
 }
 
+/* Under the lock. */
+static struct bale_queued *take_back(struct bale_in_flight *in_flight, struct bale_queued *queued)
+{
+    bale_queued_take_off(&in_flight->back, queued);
+    bale_queued_leave(&in_flight->waiting, queued);
+    return queued;
+}
+
 void bale_in_flight_stop(struct bale_in_flight *in_flight)
 {
     pthread_mutex_lock(&in_flight->lock);
     while (in_flight->resuming > 0)
         pthread_cond_wait(&in_flight->resumed, &in_flight->lock);
-    while (in_flight->back) {
-        struct bale_queued *queued = in_flight->back;
-        in_flight->back = queued->next;
-        bale_queued_destroy(bale_volume_memory(in_flight->mount->volume), queued);
-    }
-    in_flight->last = &in_flight->back;
+    while (in_flight->back.first)
+        bale_queued_destroy(bale_volume_memory(in_flight->mount->volume),
+                            take_back(in_flight, in_flight->back.first));
     pthread_mutex_unlock(&in_flight->lock);
 }
 
@@ -102,30 +78,13 @@ void bale_in_flight_destroy(struct bale_in_flight *in_flight)
 
 /* ---- Threads and their requests ---- */
 
-/* Under the lock. */
-static void list_add(struct bale_in_flight *in_flight, struct bale_request *request)
-{
-    request->next = in_flight->requests;
-    in_flight->requests = request;
-}
-
-/* Under the lock. */
-static void list_remove(struct bale_in_flight *in_flight, struct bale_request *request)
-{
-    struct bale_request **at = &in_flight->requests;
-
-    while (*at != request)
-        at = &(*at)->next;
-    *at = request->next;
-}
-
 int bale_in_flight_enter(struct bale_in_flight *in_flight)
 {
     self = calloc(1, sizeof *self);
     if (!self)
         return BALE_E_NOMEM;
     pthread_mutex_lock(&in_flight->lock);
-    list_add(in_flight, self);
+    bale_requests_add_thread(&in_flight->requests, self);
     pthread_mutex_unlock(&in_flight->lock);
     return BALE_OK;
 }
@@ -135,19 +94,10 @@ void bale_in_flight_leave(struct bale_in_flight *in_flight)
     if (!self)
         return;
     pthread_mutex_lock(&in_flight->lock);
-    list_remove(in_flight, self);
+    bale_requests_remove(self);
     pthread_mutex_unlock(&in_flight->lock);
     free(self);
     self = NULL;
-}
-
-/* To some 10 ms, for reports, and cheap: it is called for every request. */
-static uint64_t now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
 void bale_in_flight_begin(const void *request, size_t size)
@@ -158,7 +108,7 @@ void bale_in_flight_begin(const void *request, size_t size)
     if (!self)
         return;
     self->pid = in->pid;
-    atomic_store_explicit(&self->since, now_ms(), memory_order_relaxed);
+    atomic_store_explicit(&self->since, bale_requests_now_ms(), memory_order_relaxed);
     self->may_be_given_up = bale_effects_may_come_late(request);
     for (int i = 0; i < 2; i++) {
         self->nodes[i] = effects.nodes[i];
@@ -172,7 +122,7 @@ void bale_in_flight_begin(const void *request, size_t size)
 }
 
 /* Without the lock. */
-static void let_go(struct bale_mount *mount, const struct held *held)
+static void let_go(struct bale_mount *mount, const struct bale_held *held)
 {
     if (held->file)
         bale_use_end(mount, held->file);
@@ -187,12 +137,13 @@ static void let_go(struct bale_mount *mount, const struct held *held)
 static void unlock(struct bale_in_flight *in_flight, struct bale_request *request)
 {
     pthread_mutex_lock(&in_flight->lock);
-    struct held held = request->held;
-    struct bale_queued *back = in_flight->back;
-    in_flight->back = NULL;
-    in_flight->last = &in_flight->back;
+    struct bale_held held = request->held;
+    struct bale_queued *back = in_flight->back.first;
+    in_flight->back = (struct bale_queued_list){0};
+    in_flight->waiting = (struct bale_queued_table){0};
     in_flight->resuming++;
-    request->held = (struct held){0};
+    request->held = (struct bale_held){0};
+    bale_requests_unlock(&in_flight->requests, request);
     atomic_store(&request->unique, 0);
     atomic_fetch_sub(&in_flight->given_up, 1);
     pthread_mutex_unlock(&in_flight->lock);
@@ -250,16 +201,21 @@ struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight)
     for (int i = 0; i < 2; i++)
         request->names[i] = self->names[i] ? strdup(self->names[i]) : NULL;
     request->held = self->held;
-    self->held = (struct held){0};
-    atomic_store(&request->unique, atomic_exchange(&self->unique, 0));
-    list_add(in_flight, request);
+    self->held = (struct bale_held){0};
+    uint64_t unique = atomic_exchange(&self->unique, 0);
+    atomic_store(&request->unique, unique);
+    bale_requests_add_detached(&in_flight->requests, request);
+    if (unique & BALE_GIVEN_UP) {
+        bale_requests_unlock(&in_flight->requests, self);
+        bale_requests_lock(&in_flight->requests, request);
+    }
     pthread_mutex_unlock(&in_flight->lock);
     return request;
 }
 
 bool bale_in_flight_is_given_up(const struct bale_request *request)
 {
-    return request && atomic_load(&request->unique) & GIVEN_UP;
+    return request && atomic_load(&request->unique) & BALE_GIVEN_UP;
 }
 
 static void drop_names(struct bale_in_flight *in_flight, const struct bale_request *request)
@@ -275,7 +231,7 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_reque
     if (!request)
         return;
     pthread_mutex_lock(&in_flight->lock);
-    list_remove(in_flight, request);
+    bale_requests_remove(request);
     pthread_mutex_unlock(&in_flight->lock);
     if (bale_in_flight_is_given_up(request)) {
         unlock(in_flight, request);
@@ -288,18 +244,9 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_reque
 
 uint64_t bale_in_flight_stalled(struct bale_in_flight *in_flight, uint64_t ms, uint64_t *longest_ms)
 {
-    uint64_t count = 0, now = now_ms();
-
-    *longest_ms = 0;
     pthread_mutex_lock(&in_flight->lock);
-    for (const struct bale_request *at = in_flight->requests; at; at = at->next) {
-        uint64_t since = atomic_load(&at->since), age = now > since ? now - since : 0;
-        if (atomic_load(&at->unique) == 0 || age < ms)
-            continue;
-        count++;
-        *longest_ms = age > *longest_ms ? age : *longest_ms;
-    }
-    for (const struct bale_queued *at = in_flight->back; at; at = at->next)
+    uint64_t count = bale_requests_stalled(&in_flight->requests, ms, longest_ms);
+    for (const struct bale_queued *at = in_flight->back.first; at; at = at->next)
         count++;
     pthread_mutex_unlock(&in_flight->lock);
     return count;
@@ -307,32 +254,19 @@ uint64_t bale_in_flight_stalled(struct bale_in_flight *in_flight, uint64_t ms, u
 
 uint64_t bale_in_flight_progress(struct bale_in_flight *in_flight)
 {
-    uint64_t sum = 0;
-
     pthread_mutex_lock(&in_flight->lock);
-    for (struct bale_request *at = in_flight->requests; at; at = at->next)
-        sum = sum * 31 + atomic_load(&at->unique);
+    uint64_t sum = bale_requests_sum(&in_flight->requests);
     pthread_mutex_unlock(&in_flight->lock);
     return sum;
 }
 
 /* ---- Giving up ---- */
 
-/* Under the lock. */
-static struct bale_request *request_of(struct bale_in_flight *in_flight, uint64_t unique)
-{
-    struct bale_request *request = in_flight->requests;
-
-    while (request && atomic_load(&request->unique) != unique)
-        request = request->next;
-    return request;
-}
-
 bool bale_in_flight_find(struct bale_in_flight *in_flight, uint64_t unique, uint32_t *pid)
 {
     pthread_mutex_lock(&in_flight->lock);
-    bool found = bale_queued_find(&in_flight->back, unique, pid);
-    struct bale_request *request = found ? NULL : request_of(in_flight, unique);
+    bool found = bale_queued_find(&in_flight->waiting, unique, pid);
+    struct bale_request *request = found ? NULL : bale_requests_find(&in_flight->requests, unique);
     if (request)
         *pid = request->pid;
     pthread_mutex_unlock(&in_flight->lock);
@@ -340,7 +274,8 @@ bool bale_in_flight_find(struct bale_in_flight *in_flight, uint64_t unique, uint
 }
 
 /* Holds what the request uses. Under the lock. False: its nodes are gone, so it has ended. */
-static bool hold(struct bale_mount *mount, const struct bale_request *request, struct held *held)
+static bool hold(struct bale_mount *mount, const struct bale_request *request,
+                 struct bale_held *held)
 {
     for (int i = 0; i < 2; i++) {
         uint64_t node = request->nodes[i];
@@ -357,26 +292,24 @@ static bool hold(struct bale_mount *mount, const struct bale_request *request, s
 
 bool bale_in_flight_give_up(struct bale_in_flight *in_flight, uint64_t unique)
 {
-    struct bale_queued *dropped = NULL;
-    struct held held = {0};
+    struct bale_queued *dropped;
+    struct bale_held held = {0};
     uint32_t pid;
 
     pthread_mutex_lock(&in_flight->lock);
-    struct bale_queued **at = bale_queued_find(&in_flight->back, unique, &pid);
-    struct bale_request *request = at ? NULL : request_of(in_flight, unique);
+    dropped = bale_queued_find(&in_flight->waiting, unique, &pid);
+    struct bale_request *request =
+        dropped ? NULL : bale_requests_find(&in_flight->requests, unique);
     bool done = request && request->may_be_given_up && hold(in_flight->mount, request, &held) &&
-                atomic_compare_exchange_strong(&request->unique, &unique, unique | GIVEN_UP);
+                atomic_compare_exchange_strong(&request->unique, &unique, unique | BALE_GIVEN_UP);
     if (done) {
         request->held = held;
-        held = (struct held){0};
+        held = (struct bale_held){0};
+        bale_requests_lock(&in_flight->requests, request);
         atomic_fetch_add(&in_flight->given_up, 1);
     }
-    if (at) {
-        dropped = *at;
-        *at = dropped->next;
-        if (!*at)
-            in_flight->last = at;
-    }
+    if (dropped)
+        take_back(in_flight, dropped);
     pthread_mutex_unlock(&in_flight->lock);
     let_go(in_flight->mount, &held);
     if (dropped)
@@ -384,28 +317,20 @@ bool bale_in_flight_give_up(struct bale_in_flight *in_flight, uint64_t unique)
     return done || dropped;
 }
 
-static bool locks(const struct bale_request *request, uint64_t node)
-{
-    return node && (request->locks[0] == node || request->locks[1] == node);
-}
-
 bool bale_in_flight_hold_back(struct bale_in_flight *in_flight, const void *request, size_t size)
 {
     struct bale_queued *queued = NULL;
-    bool back = false;
 
     if (atomic_load(&in_flight->given_up) == 0)
         return false;
     struct bale_effects effects = bale_effects_of(request, size);
     pthread_mutex_lock(&in_flight->lock);
-    for (struct bale_request *at = in_flight->requests; at && !back; at = at->next)
-        back = atomic_load(&at->unique) & GIVEN_UP &&
-               (locks(at, effects.within[0]) || locks(at, effects.within[1]));
-    if (back)
+    if (bale_requests_locks(&in_flight->requests, effects.within[0]) ||
+        bale_requests_locks(&in_flight->requests, effects.within[1]))
         queued = bale_queued_create(bale_volume_memory(in_flight->mount->volume), request, size);
     if (queued) {
-        *in_flight->last = queued;
-        in_flight->last = &queued->next;
+        bale_queued_append(&in_flight->back, queued);
+        bale_queued_enter(&in_flight->waiting, queued);
     }
     pthread_mutex_unlock(&in_flight->lock);
     return queued;
