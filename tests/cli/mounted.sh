@@ -148,7 +148,13 @@ run 0 fsck --data "$work/copy"
 # --- meanwhile new names can be made, and listings go on; a copy has new files whole, as empty ones
 mkdir "$mnt/busy"
 echo old >"$mnt/busy/old"
+mkdir -p "$mnt/part"
+run 0 freeze "$mnt/part"
+is "balefs: $mnt/part: all of $mnt is frozen, since only whole mounts can be" "$err" "freezing a directory"
+run 0 thaw "$mnt"
+rmdir "$mnt/part"
 run 0 freeze --for 2h "$mnt"
+[ -z "$err" ] || fail "freezing a mount: $err"
 touch_new() { : >"$mnt/busy/$1" && mkdir "$mnt/busy/$1.dir" && ln -s x "$mnt/busy/$1.link" && mkfifo "$mnt/busy/$1.fifo"; }
 timeout 200 bash -c "$(declare -f touch_new); mnt='$mnt'; touch_new new" || fail "new names wait for the thaw"
 (echo text >"$mnt/busy/written") &

@@ -14,6 +14,7 @@
 #include "kernels/base/thread.h"
 #include "tools/balefs.h"
 #include "tools/common/control.h"
+#include "tools/common/location.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/size.h"
@@ -110,6 +111,18 @@ static void explain(const char *path, const char *what)
         bale_message("%s: cannot %s: %s: the daemon's log says more", path, what, strerror(errno));
 }
 
+/* A path below a mount point stands for all of the mount. */
+static void say_whole(const char *path)
+{
+    struct bale_location location;
+
+    if (bale_location_find(path, &location) != BALE_OK)
+        return;
+    if (location.mounted && strcmp(location.real, location.top) != 0)
+        bale_message("%s: all of %s is frozen, since only whole mounts can be", path, location.top);
+    bale_location_free(&location);
+}
+
 /* *fd is open afterwards, and belongs to the caller, if there is a number. */
 static bool freeze_one(const char *path, uint32_t seconds, int *fd, uint64_t *number)
 {
@@ -120,6 +133,7 @@ static bool freeze_one(const char *path, uint32_t seconds, int *fd, uint64_t *nu
     /* the kernel writes back mappings and its cache, then the daemon stores everything */
     if (syncfs(*fd) == 0 && ioctl(*fd, BALE_IOC_FREEZE, &freeze) == 0) {
         *number = freeze.number;
+        say_whole(path);
         return true;
     }
     explain(path, "freeze");
