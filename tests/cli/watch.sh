@@ -8,6 +8,7 @@ run 0 mount "$store" "$mnt"
 
 fails 2 "--watch=often: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch=often "$mnt"
 fails 2 "--watch=0: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch=0 "$mnt"
+fails 2 "--watch often: give seconds, 0.1 to 3600: see balefs stat --help" stat --watch often "$mnt"
 fails 2 "--watch needs one MNT, and nothing but --json: see balefs stat --help" stat --watch "$mnt" "$mnt"
 fails 2 "--watch needs one MNT, and nothing but --json: see balefs stat --help" stat --watch --by-type "$mnt"
 fails 1 "$store: is no mount point: name that of a mounted store" stat --watch "$store"

@@ -1,6 +1,7 @@
 /* balefs stat: prints how much space files take. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "tools/balefs.h"
@@ -217,6 +218,8 @@ static int stat_run(const struct bale_command *command, int argc, char **argv)
         return bale_usage_error(command, "--prometheus needs MNT, and goes with no other option");
     if (metrics)
         return bale_metrics_print(argc - optind, argv + optind);
+    if (watch && argc - optind > 1 && access(argv[optind], F_OK) != 0)
+        return bale_usage_error(command, "--watch %s: give seconds, 0.1 to 3600", argv[optind]);
     if (watch && (argc - optind != 1 || listing.by_type))
         return bale_usage_error(command, "--watch needs one MNT, and nothing but --json");
     if (watch)
