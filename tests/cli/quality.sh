@@ -47,6 +47,22 @@ prints '^largest error +0.001, '
 prints '^elements +6000, 6000 '
 prints '^different +6000 elements'
 
+# An array in NumPy's format says itself what it is.
+/usr/bin/python3 - <<'END'
+import struct
+head = "{'descr': '<f4', 'fortran_order': False, 'shape': (5, 30, 40), }".ljust(117) + "\n"
+for name in "field", "good":
+    with open(name + ".npy", "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + open(name + ".f32", "rb").read())
+END
+run 0 quality --type npy --bound 0.5 --json field.npy good.npy
+is 'true 2 6000 0.5 20' "$(json '"%s %d %d %s %d" % (str(d["kept"]).lower(), d["different"], d["elements"], d["largest_error"], d["largest_error_at"])')" "npy"
+fails 1 "field.f32: its beginning is no header of NumPy's format for an array of f32 or f64" quality --type npy field.f32 good.f32
+if setfattr -n user.balefs.codec -v cusz:npy,abs=0.5 good.npy 2>/dev/null; then
+    run 0 quality field.npy good.npy
+    prints '^bound +0.5: kept, 0 elements beyond it$'
+fi
+
 # The picture: three slices and the histogram; without dims the histogram alone.
 run 0 quality --type f32 --dims 40x30x5 --bound 0.5 --svg quality.svg field.f32 good.f32
 /usr/bin/python3 - <<'END' || fail "the picture is not as it should be"
@@ -85,7 +101,7 @@ refused() { # STATUS PATTERN ARGUMENT...
     says "$2"
 }
 refused 2 'give --type' field.f32 good.f32
-refused 2 '--type is f32 or f64' --type i32 field.f32 good.f32
+refused 2 '--type is f32, f64 or npy' --type i32 field.f32 good.f32
 refused 2 'need --type' --dims 3 field.f32 good.f32
 refused 2 'ORIGINAL and COPY' --type f32 field.f32
 refused 1 'same size' --type f32 field.f32 big.f64

@@ -14,6 +14,7 @@
 #include "kernels/frame/field.h"
 #include "kernels/frame/number.h"
 #include "kernels/frame/setting.h"
+#include "kernels/round/npy.h"
 #include "tools/balefs.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
@@ -32,7 +33,8 @@ static const char help[] =
     "no finite numbers must be the same in both, bit for bit.\n"
     "\n"
     "      --type TYPE\n"
-    "              f32 or f64\n"
+    "              f32 or f64; npy: what the header of NumPy's format in ORIGINAL says of the\n"
+    "              array, which then needs nothing but --bound\n"
     "      --dims XxYxZ\n"
     "              elements along each dimension, the one first whose elements are adjacent;\n"
     "              for the slices of the picture\n"
@@ -85,6 +87,23 @@ struct request {
     bool big_endian, json, force;
 };
 
+/* Takes what the header of NumPy's format says of the array: that of the original, as a copy's may
+ * differ in nothing but elements. False, after a message: there is none, or of another array. */
+static bool read_header(struct bale_quality_pair *pair)
+{
+    uint8_t begin[1 << 16];
+    ssize_t got;
+
+    if (pair->field.type != BALE_FIELD_NPY)
+        return true;
+    got = pread(pair->original, begin, sizeof begin, 0);
+    if (got > 0 && bale_npy_read(begin, (size_t)got, &pair->field))
+        return true;
+    bale_message("%s: its beginning is no header of NumPy's format for an array of f32 or f64",
+                 pair->original_name);
+    return false;
+}
+
 /* What the options say of the array, read as those of a setting are. */
 static int field_of_options(const struct bale_command *command, const struct request *request,
                             struct bale_quality_pair *pair)
@@ -99,9 +118,10 @@ static int field_of_options(const struct bale_command *command, const struct req
 
     if (length < 0 || (size_t)length >= sizeof text ||
         bale_field_parse("the array", BALE_CODEC_CUSZ, text, &pair->field, &why) < 0 ||
-        bale_field_element(&pair->field) == 0)
-        return bale_usage_error(command, "--type is f32 or f64, --dims as 100x100x50, --offset a "
-                                         "number of bytes and --bound a number, as 1e-3");
+        (bale_field_element(&pair->field) == 0 && pair->field.type != BALE_FIELD_NPY))
+        return bale_usage_error(command,
+                                "--type is f32, f64 or npy, --dims as 100x100x50, --offset a "
+                                "number of bytes and --bound a number, as 1e-3");
     pair->bound = request->bound ? bale_number_of_bits(pair->field.step) / 2 : 0;
     return 0;
 }
@@ -120,7 +140,8 @@ static int field_of_copy(const struct bale_command *command, struct bale_quality
     pair->field = setting.field;
     pair->bound =
         bale_codec_is_lossy(setting.codec) ? bale_number_of_bits(setting.field.step) / 2 : 0;
-    if (pair->field.type == BALE_FIELD_F32 || pair->field.type == BALE_FIELD_F64)
+    if (pair->field.type == BALE_FIELD_F32 || pair->field.type == BALE_FIELD_F64 ||
+        pair->field.type == BALE_FIELD_NPY)
         return 0;
     return bale_usage_error(command, "%s: has no attribute with a type: give --type",
                             pair->copy_name);
@@ -279,6 +300,8 @@ static int compare(const struct bale_command *command, const struct request *req
         request->type ? field_of_options(command, request, pair) : field_of_copy(command, pair);
     if (status)
         return status;
+    if (!read_header(pair))
+        return BALE_EXIT_FAILED;
     pair->elements = count_elements(pair, &original, &copy);
     if (pair->elements == 0 || !bale_quality_compare(pair, &quality) ||
         (request->svg && !draw(pair, &quality, request->svg, request->force)))
