@@ -98,6 +98,24 @@ run 0 set "$mnt/later" zstd:9
 run 0 recompress --dry-run --json "$mnt/later/b"
 says "^balefs: $mnt/later/b: keeps the codec that is recorded for it, lz4, where a new file gets zstd:9: "
 
+# What was there before a file got an error bound is rounded only where that is asked for.
+head -c 40000 /dev/urandom >"$mnt/array"
+run 0 set "$mnt/array" cusz:f32,abs=1e-3
+run 0 recompress "$mnt/array"
+is "balefs: $mnt/array: elements that were written before it got cusz:f32,abs=1e-3 keep their values: balefs recompress --round $mnt/array rounds them" \
+    "$err" "a file that got an error bound"
+run 0 recompress --round "$mnt/array"
+is "" "$err" "no advice where --round is given"
+rm "$mnt/array"
+
+# Files in a directory with a codec of its own get that.
+mkdir -p "$mnt/later/apart"
+run 0 set "$mnt/later/apart" lz4
+run 0 recompress --set --dry-run "$mnt/later"
+is "balefs: $mnt/later/apart: files there got what new ones there get, lz4, and not zstd:9: balefs set gives a directory another codec" \
+    "$err" "a directory below with another codec"
+rmdir "$mnt/later/apart"
+
 # One hint for all, and --set without --codec does what it says, match lines included.
 run 0 set "$mnt/later" --match '*.log' zstd:3
 run 0 recompress "$mnt/later/a.log" "$mnt/later/b"

@@ -50,6 +50,11 @@ struct bale_recompress_work {
         differing; /* files with another codec than new ones get, in PATHs where nothing was rewritten */
     uint64_t differing_here;                                        /* in the current PATH */
     char *differs, has[BALE_SETTING_TEXT], gets[BALE_SETTING_TEXT]; /* the first of them */
+    uint64_t unrounded, unrounded_here; /* the same of files whose codec has an error bound */
+    char *rounds, bound[BALE_SETTING_TEXT];
+    char top[BALE_SETTING_TEXT]; /* what is recorded for the current PATH */
+    uint64_t others;             /* with --set: directories below PATHs with something else */
+    char *other, other_top[BALE_SETTING_TEXT], other_has[BALE_SETTING_TEXT]; /* the first of them */
     struct bale_recompress_line lines[BALE_RECOMPRESS_LINES];
     unsigned line_count;
     uint64_t lines_more; /* files of further lines */
@@ -67,6 +72,9 @@ void bale_recompress_tree(struct bale_recompress_work *work, const char *path, c
  * it; has: what is recorded for it. */
 void bale_recompress_note(struct bale_recompress_work *work, const char *path, const char *has,
                           const struct bale_new_codec *gets);
+/* For each directory, PATH first: notes it if its files get another codec than those of PATH. */
+void bale_recompress_note_directory(struct bale_recompress_work *work, const char *path,
+                                    bool is_top);
 /* After a PATH, and at the end: prints the hints, and frees what they needed. */
 void bale_recompress_note_path(struct bale_recompress_work *work);
 void bale_recompress_advise(struct bale_recompress_work *work);

@@ -236,6 +236,9 @@ static void visit_file(struct bale_recompress_work *work, const FTSENT *entry)
 static void visit(struct bale_recompress_work *work, const FTSENT *entry)
 {
     switch (entry->fts_info) {
+    case FTS_D:
+        bale_recompress_note_directory(work, entry->fts_path, entry->fts_level == FTS_ROOTLEVEL);
+        break;
     case FTS_F:
         visit_file(work, entry);
         break;
