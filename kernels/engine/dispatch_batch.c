@@ -24,7 +24,7 @@ static void set_reserve(struct bale_dispatch *d, unsigned work)
     uint64_t before = offered->reserved;
 
     offered->reserved = 0;
-    if (in_use && bale_dispatch_wants(d, work))
+    if (in_use && bale_dispatch_wants_offered(d, work))
         offered->reserved = UINT64_MAX;
     else if (in_use && atomic_load(&d->promising[work])) /* a trial may turn out to be slow */
         offered->reserved = BATCH_BYTES;

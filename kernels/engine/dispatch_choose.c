@@ -3,6 +3,8 @@
 
 /* A kind of work whose cost on the GPU is unknown is tried once so many bytes are offered. */
 #define TRY_BYTES ((uint64_t)2 << 20)
+/* Less than this in the background is no work for a GPU: a batch costs the CPUs time as well. */
+#define BACKGROUND_BYTES ((uint64_t)2 << 20)
 /* Costs that are older are not trusted, because the device may have been shared when they were
  * measured. Each trial that finds the GPU slow doubles the time to the next one. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
@@ -19,6 +21,16 @@ bool bale_dispatch_wants(struct bale_dispatch *d, unsigned work)
     return d->options.choice == BALE_ENGINE_GPU ||
            (atomic_load_explicit(&d->promising[work], memory_order_relaxed) &&
             bale_is_busy(&d->busy));
+}
+
+bool bale_dispatch_wants_offered(struct bale_dispatch *d, unsigned work)
+{
+    const struct bale_offered *offered = &d->queue->offered[work];
+    bool much = offered->bytes >= BACKGROUND_BYTES || d->batches_of[work] > 0;
+
+    return bale_dispatch_wants(d, work) ||
+           (bale_work_kind(work) == BALE_ITEM_ENCODE && offered->awaited == 0 && much &&
+            atomic_load_explicit(&d->promising[work], memory_order_relaxed));
 }
 
 /* While CPUs are idle, decoding on them slows nothing down. */
@@ -45,7 +57,7 @@ uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_
         return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
     if (d->costs.batch[work].batches == 0)
         return 0;
-    if (bale_dispatch_wants(d, work) ||
+    if (bale_dispatch_wants_offered(d, work) ||
         bale_costs_batch_ns(&d->costs, work, d->in_flight + bytes) < cpu_ns(d))
         return bytes;
     return 0;

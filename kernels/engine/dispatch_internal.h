@@ -122,6 +122,10 @@ bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work);
  * the CPUs are busy and a large batch is faster. Any thread, with or without the lock. */
 bool bale_dispatch_wants(struct bale_dispatch *dispatch, unsigned work);
 
+/* The same for what is offered now: also if nobody waits for it, which saves the CPUs' time. Under
+ * the lock. */
+bool bale_dispatch_wants_offered(struct bale_dispatch *dispatch, unsigned work);
+
 /* How many of the offered bytes become a batch: all if the GPU engine would finish them before
  * the CPU engine finishes everything that is offered, or if it gets all items of the kind; as
  * many as a trial takes if the costs are unknown or old; else 0. Under the lock. */

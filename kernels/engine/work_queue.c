@@ -67,6 +67,11 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
     pthread_mutex_unlock(&queue->mutex);
 }
 
+static uint64_t awaited_bytes(const struct bale_item *item)
+{
+    return item->background ? 0 : item->frame.raw_length;
+}
+
 void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item, unsigned work)
 {
     struct bale_offered *offered = &queue->offered[work];
@@ -74,6 +79,7 @@ void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item
     bale_item_list_append(&offered->items, item);
     offered->count++;
     offered->bytes += item->frame.raw_length;
+    offered->awaited += awaited_bytes(item);
     queue->works.bits[work / 64] |= (uint64_t)1 << work % 64;
 }
 
@@ -99,6 +105,7 @@ static struct bale_item *pop_kinds(struct bale_work_queue *queue, unsigned from,
         return NULL;
     struct bale_item *item = bale_item_list_pop(&queue->offered[work].items);
     count_removed(queue, work, 1, item->frame.raw_length);
+    queue->offered[work].awaited -= awaited_bytes(item);
     queue->last = work;
     return item;
 }
@@ -171,13 +178,14 @@ struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned 
                                         unsigned *count, uint64_t *bytes)
 {
     struct bale_item_list *items = &queue->offered[work].items;
-    uint64_t left = queue->offered[work].bytes;
+    uint64_t left = queue->offered[work].bytes, awaited = 0;
     struct bale_item *before = NULL;
     struct bale_item *first = items->first;
 
     *count = queue->offered[work].count;
     while (left > most && first->next) {
         left -= first->frame.raw_length;
+        awaited += awaited_bytes(first);
         before = first;
         first = first->next;
         --*count;
@@ -190,5 +198,6 @@ struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned 
         items->first = NULL;
     }
     count_removed(queue, work, *count, left);
+    queue->offered[work].awaited = awaited;
     return first;
 }

@@ -44,6 +44,7 @@ struct bale_offered {
     struct bale_item_list items;
     unsigned count;
     uint64_t bytes;    /* raw */
+    uint64_t awaited;  /* of these, bytes of items that are not in the background */
     uint64_t reserved; /* bytes that workers leave to the other engine */
 };
 

@@ -1,5 +1,6 @@
 /* Which items the dispatcher gives to the GPU engine, and what it learns from that.
  * usage: dispatch_choice_test PLUGIN */
+#include "kernels/base/clock.h"
 #include "kernels/engine/dispatch_internal.h"
 #include "tests/codecs/cases.h"
 #include "tests/unit/kernels/engine/dispatch_rig.h"
@@ -329,6 +330,51 @@ static void test_busy(void)
     rig_stop(&rig);
 }
 
+/* What nobody waits for goes to the GPU while the CPUs are idle, if a large batch is faster there
+ * and there is enough of it. */
+static void test_background(void)
+{
+    enum { LIST = 4 };
+    static const struct {
+        bool promising, awaited;
+        int count;
+        uint64_t share;
+    } cases[] = {
+        {true, false, LIST, LIST * PIECE},
+        {true, true, LIST, 0},
+        {true, false, 1, 0},
+        {false, false, LIST, 0},
+    };
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig rig;
+        struct bale_item items[LIST];
+        unsigned count;
+        uint64_t bytes;
+
+        rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+        struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
+        pthread_mutex_lock(&d->queue->mutex);
+        bale_costs_cpu(&d->costs, work, PIECE, 1000);
+        bale_costs_batch(&d->costs, work, PIECE, 1000000000);
+        atomic_store(&d->tried_ns[work], bale_clock_ns());
+        atomic_store(&d->trust_ns[work], UINT64_MAX / 2);
+        atomic_store(&d->promising[work], cases[i].promising);
+        for (int k = 0; k < cases[i].count; k++) {
+            items[k] = (struct bale_item){.background = !cases[i].awaited || k > 0,
+                                          .frame.raw_length = PIECE};
+            bale_work_queue_offer(d->queue, &items[k], work);
+        }
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, d->queue->offered[work].bytes), cases[i].share);
+        bale_work_queue_steal(d->queue, work, UINT64_MAX, &count, &bytes);
+        CHECK_EQ_U(d->queue->offered[work].awaited, 0);
+        pthread_mutex_unlock(&d->queue->mutex);
+        rig_stop(&rig);
+    }
+}
+
 static void test_costs(void)
 {
     static struct bale_costs costs;
@@ -392,6 +438,7 @@ int main(int argc, char **argv)
     test_cold();
     test_again();
     test_busy();
+    test_background();
     test_again_and_failed();
     test_failed_together();
     test_chain();
