@@ -71,6 +71,7 @@ void bale_change_submit(struct bale_change *change)
     struct bale_file *file = change->file;
     struct bale_volume *volume = file->volume;
     bool joined = false, begins = false;
+    struct bale_job *more = NULL;
 
     change->job.run = volume->change_run;
     pthread_mutex_lock(&file->lock);
@@ -82,8 +83,11 @@ void bale_change_submit(struct bale_change *change)
     } else if ((joined = join(file, change)) == false) {
         *file->changes_end = change;
         file->changes_end = &change->next;
+        more = bale_file_take_more(file); /* else this change finds more to store */
     }
     pthread_mutex_unlock(&file->lock);
+    if (more)
+        bale_pool_submit(volume->pool, more);
     if (begins && small) {
         bale_pool_run(volume->pool, volume->pool, &change->job);
     } else if (begins) {

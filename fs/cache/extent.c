@@ -131,6 +131,7 @@ void bale_extent_start_flush(struct bale_extent *extent)
 {
     dirty_unlink(extent);
     extent->flushing = extent->dirty;
+    extent->file->flushing += (uint64_t)bale_blocks_bytes(extent->file, extent->flushing);
     extent->dirty = 0;
     extent->shared = true;
 }
@@ -146,7 +147,9 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
         bale_extent_mark_dirty(extent, blocks);
         extent->dirtied_ms = when;
     }
-    bale_volume_add_dirty(extent->file, -bale_blocks_bytes(extent->file, blocks));
+    int64_t bytes = bale_blocks_bytes(extent->file, blocks);
+    extent->file->flushing -= (uint64_t)bytes;
+    bale_volume_add_dirty(extent->file, -bytes);
     bale_extent_buffer_set_unevictable(extent->buffer, extent->dirty != 0);
     bool whole = blocks == bale_blocks(extent->file, 0, extent->file->extent);
     if (extent->file->volume->options.caller_caches && stored && whole && !extent->dirty &&

@@ -44,6 +44,14 @@ struct timespec bale_file_now(struct bale_file *file)
     return now;
 }
 
+struct bale_job *bale_file_take_more(struct bale_file *file)
+{
+    struct bale_job *job = file->more;
+
+    file->more = NULL;
+    return job;
+}
+
 uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to)
 {
     if (to <= from)

@@ -64,7 +64,11 @@ struct bale_file {
     struct bale_fill_waiter *fill_waiters;
     struct bale_extent *dirty_first, *dirty_last;
     uint64_t dirty;       /* bytes dirty or flushing */
-    uint64_t passed_over; /* bytes that the last flush left dirty */
+    uint64_t flushing;    /* of these, bytes of blocks that are flushing */
+    uint64_t passed_over; /* bytes that the running or last flush left dirty */
+    /* Takes more into the running flush of a stream (flush.c). NULL: that takes no more, or the job
+     * is under way. See bale_file_take_more. */
+    struct bale_job *more;
 
     struct bale_change *change;                 /* running */
     struct bale_change *changes, **changes_end; /* waiting */
@@ -109,6 +113,10 @@ static inline bool bale_file_is_behind(struct bale_file *file)
 /* The timestamp for a change that is made now. */
 struct timespec bale_file_now(struct bale_file *file);
 struct timespec bale_file_now_locked(struct bale_file *file); /* under file->lock */
+
+/* The job that has the running flush take what is dirty now, which the caller submits to the pool;
+ * or NULL. Under file->lock; the job may be submitted without it. */
+struct bale_job *bale_file_take_more(struct bale_file *file);
 
 /* The blocks that bytes [from, to) of an extent touch. Under file->lock. */
 uint64_t bale_blocks(const struct bale_file *file, uint64_t from, uint64_t to);

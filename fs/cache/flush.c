@@ -2,200 +2,15 @@
  * to the engine, and each frame is written as it comes back. */
 #include "fs/cache/flush.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-
 #include "format/err.h"
-#include "fs/base/timespec.h"
 #include "fs/cache/evict.h"
-#include "fs/cache/extent.h"
 #include "fs/cache/flush_plan.h"
 #include "fs/cache/reserve.h"
-#include "fs/cache/rounds.h"
+#include "kernels/base/container_of.h"
 #include "kernels/frame/frame.h"
 
 /* Flushes of at most this many raw bytes that somebody waits for overtake others in the engine. */
 #define URGENT_BYTES ((uint64_t)4 << 20)
-
-/* ---- Taking dirty extents ---- */
-
-static bool wholly_dirty(const struct bale_file *file, const struct bale_extent *extent)
-{
-    return extent->dirty == bale_blocks(file, 0, file->extent);
-}
-
-/* For a stream: the committed size ends where the first extent that stays dirty begins, so that a
- * commit never shows zeros where data was written. Under file->lock. */
-static uint64_t stream_size(struct bale_file *file, uint64_t committed)
-{
-    uint64_t size = file->size;
-
-    for (struct bale_extent *extent = file->dirty_first; extent; extent = extent->dirty_next) {
-        uint64_t start = extent->number * file->extent;
-        uint64_t end = start + file->extent;
-        if (!wholly_dirty(file, extent) && end > committed && start < size)
-            size = start > committed ? start : committed;
-    }
-    return size;
-}
-
-static bool is_selected(const struct bale_flush *flush, const struct bale_extent *extent)
-{
-    const struct bale_file *file = flush->change->file;
-
-    return flush->change->kind != BALE_CHANGE_FLUSH_STREAM ||
-           (wholly_dirty(file, extent) && (extent->number + 1) * file->extent <= flush->size);
-}
-
-/* Waits until no selected extent is filling, and counts those. Under file->lock, which waiting
- * drops. */
-static size_t await_selected(struct bale_flush *flush, uint64_t committed)
-{
-    struct bale_file *file = flush->change->file;
-    bool stream = flush->change->kind == BALE_CHANGE_FLUSH_STREAM;
-    size_t count;
-    struct bale_extent *extent;
-
-again:
-    count = 0;
-    flush->size = stream ? stream_size(file, committed) : file->size;
-    for (extent = file->dirty_first; extent; extent = extent->dirty_next) {
-        if (extent->filling && is_selected(flush, extent)) {
-            bale_fill_await(file, extent);
-            goto again;
-        }
-        count += is_selected(flush, extent);
-    }
-    return count;
-}
-
-/* Under file->lock, which waiting for copies in progress drops. */
-static int take_dirty(struct bale_flush *flush)
-{
-    struct bale_file *file = flush->change->file;
-    struct bale_container_attr attr;
-
-    bale_container_attr(file->container, &attr);
-    size_t count = await_selected(flush, attr.size);
-    flush->parts = calloc(count ? count : 1, sizeof *flush->parts);
-    if (!flush->parts)
-        return BALE_E_NOMEM;
-    file->passed_over = file->dirty;
-    for (struct bale_extent *extent = file->dirty_first, *next; extent; extent = next) {
-        next = extent->dirty_next;
-        if (is_selected(flush, extent)) {
-            file->passed_over -= (uint64_t)bale_blocks_bytes(file, extent->dirty);
-            flush->parts[flush->part_count++] = (struct bale_part){
-                extent, extent->buffer, extent->number, extent->valid, extent->dirty};
-            bale_extent_buffer_ref(extent->buffer);
-            bale_extent_start_flush(extent);
-        }
-    }
-    flush->mtime = file->mtime;
-    flush->setting = bale_rounds_setting(file);
-    flush->rounds = bale_rounds_record(file);
-    return BALE_OK;
-}
-
-/* Under file->lock. */
-static void release_parts(struct bale_flush *flush, bool stored)
-{
-    for (size_t i = 0; i < flush->part_count; i++) {
-        bale_extent_end_flush(flush->parts[i].extent, stored);
-        bale_extent_buffer_unref(flush->parts[i].buffer);
-    }
-}
-
-static struct bale_flush *create_flush(struct bale_change *change, bale_flush_then *then)
-{
-    struct bale_flush *flush = calloc(1, sizeof *flush);
-
-    if (!flush)
-        return NULL;
-    flush->change = change;
-    flush->then = then;
-    flush->ready_end = &flush->ready;
-    pthread_mutex_init(&flush->ready_lock, NULL);
-    return flush;
-}
-
-static void free_flush(struct bale_flush *flush)
-{
-    pthread_mutex_destroy(&flush->ready_lock);
-    free(flush->parts);
-    free(flush->pieces);
-    free(flush);
-}
-
-/* ---- Commit ---- */
-
-static bool sets_mtime(const struct bale_change *change)
-{
-    return change->kind == BALE_CHANGE_TIMES && change->mtime.tv_nsec != UTIME_OMIT;
-}
-
-static int put_segments(struct bale_flush *flush)
-{
-    struct bale_file *file = flush->change->file;
-    struct bale_container_attr attr;
-
-    bale_container_attr(file->container, &attr);
-    attr.size = flush->size;
-    attr.mtime =
-        bale_nanoseconds_of(sets_mtime(flush->change) ? flush->change->mtime : flush->mtime);
-    attr.rounds = (uint8_t)flush->rounds;
-    int err = bale_container_set_attr(file->container, &attr);
-    for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++) {
-        const struct bale_piece *piece = &flush->pieces[i];
-        const struct bale_frame *frame = &piece->item.item.frame;
-        struct bale_segment segment =
-            bale_segment_of_frame(frame, piece->position, (uint32_t)piece->item.item.stored_length);
-        err = bale_container_put(file->container, &segment);
-    }
-    return err;
-}
-
-/* After the last frame: ends the transaction and the flush. */
-static void flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
-{
-    struct bale_change *change = flush->change;
-    struct bale_file *file = change->file;
-    int err = atomic_load(&flush->error);
-
-    if (err == BALE_OK)
-        err = put_segments(flush);
-    if (err == BALE_OK)
-        err = bale_reserve_commit(file);
-    else
-        bale_container_abandon(file->container);
-    for (size_t i = 0; i < flush->piece_count; i++) {
-        bale_memory_free(file->volume->memory, flush->pieces[i].assembled,
-                         flush->pieces[i].item.item.frame.raw_length);
-    }
-    pthread_mutex_lock(&file->lock);
-    release_parts(flush, err == BALE_OK);
-    if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
-        file->mtime.tv_nsec == flush->mtime.tv_nsec)
-        file->attr_dirty = false;
-    bool refused = err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
-    file->refused = refused ? err : BALE_OK;
-    bale_volume_add_dirty(file, 0);
-    pthread_mutex_unlock(&file->lock);
-    change->error = err;
-    change->changed = err == BALE_OK && sets_mtime(change);
-    bale_flush_then *then = flush->then;
-    free_flush(flush);
-    bale_volume_wake(file->volume);
-    then(change, scratch);
-}
-
-static void flush_fail(struct bale_flush *flush, int err)
-{
-    int none = BALE_OK;
-
-    atomic_compare_exchange_strong(&flush->error, &none, err);
-}
 
 static void write_frame(struct bale_piece *piece, const uint8_t *stored)
 {
@@ -210,7 +25,7 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
                                          &piece->position);
     }
     if (err != BALE_OK)
-        flush_fail(flush, err);
+        bale_flush_fail(flush, err);
     atomic_fetch_add(&file->volume->stats.items, 1);
     atomic_fetch_add(&file->volume->stats.raw_bytes, item->frame.raw_length);
     atomic_fetch_add(&file->volume->stats.stored_bytes, item->stored_length);
@@ -238,20 +53,64 @@ static struct bale_piece *take_ready(struct bale_flush *flush)
 
 static void flush_commit_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    flush_commit((struct bale_flush *)job, scratch);
+    bale_flush_commit((struct bale_flush *)job, scratch);
 }
 
-/* The writer's last piece. scratch is NULL on a thread of the engine's, which must not wait for the
+/* All pieces are written. scratch is NULL on a thread of the engine's, which must not wait for the
  * commit. */
 static void pieces_written(struct bale_flush *flush, struct bale_scratch *scratch)
 {
     if (scratch) {
-        flush_commit(flush, scratch);
+        bale_flush_commit(flush, scratch);
     } else {
         flush->job.run = flush_commit_job;
         flush->job.turn.user = flush->change->job.turn.user;
         bale_pool_submit(flush->change->file->volume->pool, &flush->job);
     }
+}
+
+/* Closes the flush if no piece is left. False if one is, or if more_job is under way, which then
+ * closes it. Under file->lock. */
+static bool close_if_written(struct bale_flush *flush)
+{
+    struct bale_file *file = flush->change->file;
+
+    pthread_mutex_lock(&flush->ready_lock);
+    bool written = flush->left == 0;
+    pthread_mutex_unlock(&flush->ready_lock);
+    if (!written || (flush->open && !file->more))
+        return false;
+    flush->open = false;
+    file->more = NULL;
+    return true;
+}
+
+enum written {
+    SOME_LEFT,
+    ALL_WRITTEN, /* the caller ends the flush */
+    NOT_OURS     /* more_job goes on with it */
+};
+
+/* Counts a piece that was written, as the thread that is writing. As long as one is left the flush
+ * stays; the last one is counted under file->lock, so that either this thread or more_job ends it. */
+static enum written count_written(struct bale_flush *flush)
+{
+    struct bale_file *file = flush->change->file;
+
+    pthread_mutex_lock(&flush->ready_lock);
+    bool last = flush->left == 1;
+    flush->left -= !last;
+    pthread_mutex_unlock(&flush->ready_lock);
+    if (!last)
+        return SOME_LEFT;
+    pthread_mutex_lock(&file->lock);
+    pthread_mutex_lock(&flush->ready_lock);
+    bool some = --flush->left > 0;
+    flush->writing = some;
+    pthread_mutex_unlock(&flush->ready_lock);
+    enum written written = some ? SOME_LEFT : close_if_written(flush) ? ALL_WRITTEN : NOT_OURS;
+    pthread_mutex_unlock(&file->lock);
+    return written;
 }
 
 static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
@@ -270,42 +129,120 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
         pthread_mutex_unlock(&flush->ready_lock);
         item = &piece->item;
         if (item->item.status != BALE_OK)
-            flush_fail(flush, item->item.status);
+            bale_flush_fail(flush, item->item.status);
         else if (atomic_load(&flush->error) == BALE_OK)
             write_frame(piece, item->item.stored);
         bale_queue_release(item);
-        if (--flush->left == 0) {
+        enum written written = count_written(flush);
+        if (written == ALL_WRITTEN)
             pieces_written(flush, scratch);
+        if (written != SOME_LEFT)
             return;
-        }
         pthread_mutex_lock(&flush->ready_lock);
     }
     flush->writing = false;
     pthread_mutex_unlock(&flush->ready_lock);
 }
 
-static void encode_queued(struct bale_flush *flush, uint64_t bytes)
+/* The take's pieces are counted in left. */
+static void encode_queued(struct bale_flush *flush, struct bale_take *take)
 {
-    bool urgent = flush->change->waiters && bytes <= URGENT_BYTES;
+    bool urgent = flush->change->waiters && take->bytes <= URGENT_BYTES;
 
-    flush->left = flush->piece_count;
-    for (size_t i = 0; i < flush->piece_count; i++) {
-        struct bale_queue_item *item = &flush->pieces[i].item;
+    for (size_t i = 0; i < take->piece_count; i++) {
+        struct bale_queue_item *item = &take->pieces[i].item;
         item->item.kind = BALE_ITEM_ENCODE;
         item->item.priority = urgent ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
+        item->item.background = !flush->change->waiters;
         item->item.turn.user = flush->change->job.turn.user;
-        item->item.setting = flush->setting;
+        item->item.setting = take->setting;
         item->done = piece_encoded;
-        item->owner = &flush->pieces[i];
-        item->next = i + 1 < flush->piece_count ? &flush->pieces[i + 1].item : NULL;
+        item->owner = &take->pieces[i];
+        item->next = i + 1 < take->piece_count ? &take->pieces[i + 1].item : NULL;
     }
     /* May free flush. */
-    bale_queue_encode(flush->change->file->volume->queue, &flush->pieces[0].item);
+    bale_queue_encode(flush->change->file->volume->queue, &take->pieces[0].item);
+}
+
+/* ---- Taking more, as a stream goes on ---- */
+
+/* Under file->lock. */
+static void add_take(struct bale_flush *flush, struct bale_take *take)
+{
+    *flush->takes_end = take;
+    flush->takes_end = &take->next;
+    flush->taken += take->bytes;
+    pthread_mutex_lock(&flush->ready_lock);
+    flush->left += take->piece_count;
+    pthread_mutex_unlock(&flush->ready_lock);
+}
+
+/* Whether a stream's flush may take more. Under file->lock. */
+static bool may_take(const struct bale_flush *flush)
+{
+    const struct bale_file *file = flush->change->file;
+    const struct bale_volume *volume = file->volume;
+
+    return !file->discarded && atomic_load(&flush->error) == BALE_OK &&
+           flush->taken < flush->taken_most &&
+           bale_now_ms() < flush->begun_ms + volume->stream_ms &&
+           atomic_load(&volume->dirty) < atomic_load(&volume->dirty_limit) / 2;
+}
+
+/* Takes and plans what is dirty now. *taken: NULL if there is nothing, or no memory: then what the
+ * commit shows stays as it was. */
+static int take_and_plan(struct bale_flush *flush, struct bale_scratch *scratch,
+                         struct bale_take **taken)
+{
+    struct bale_file *file = flush->change->file;
+    uint64_t size = flush->size;
+
+    *taken = NULL;
+    pthread_mutex_lock(&file->lock);
+    int err = may_take(flush) ? bale_flush_take(flush, taken) : BALE_OK;
+    pthread_mutex_unlock(&file->lock);
+    if (err == BALE_OK && *taken)
+        err = bale_flush_plan(flush, *taken, scratch);
+    if (err == BALE_OK)
+        return BALE_OK;
+    pthread_mutex_lock(&file->lock);
+    if (*taken)
+        bale_take_release(file, *taken, false);
+    *taken = NULL;
+    flush->size = size;
+    pthread_mutex_unlock(&file->lock);
+    return err;
+}
+
+/* Takes once more what is there if a change waits for the end of the flush, and then no more. */
+static void take_more_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct bale_flush *flush = BALE_CONTAINER_OF(job, struct bale_flush, more_job);
+    struct bale_file *file = flush->change->file;
+    struct bale_take *take = NULL;
+
+    pthread_mutex_lock(&file->lock);
+    bool ends = file->changes;
+    pthread_mutex_unlock(&file->lock);
+    if (!scratch || take_and_plan(flush, scratch, &take) != BALE_OK)
+        ends = true;
+    pthread_mutex_lock(&file->lock);
+    if (take)
+        add_take(flush, take);
+    flush->open = !ends && may_take(flush);
+    file->more = flush->open ? &flush->more_job : NULL;
+    bool over = close_if_written(flush);
+    pthread_mutex_unlock(&file->lock);
+    if (over)
+        bale_flush_commit(flush, scratch);
+    else if (take)
+        encode_queued(flush, take);
 }
 
 /* ---- In place ---- */
 
-static int encode_piece(struct bale_piece *piece, struct bale_scratch *scratch)
+static int encode_piece(struct bale_piece *piece, const struct bale_take *take,
+                        struct bale_scratch *scratch)
 {
     struct bale_volume *volume = piece->flush->change->file->volume;
     struct bale_item *item = &piece->item.item;
@@ -315,7 +252,7 @@ static int encode_piece(struct bale_piece *piece, struct bale_scratch *scratch)
 
     if (!stored)
         return BALE_E_NOMEM;
-    int err = bale_frame_encode(scratch, piece->flush->setting, item->raw, &item->frame, stored,
+    int err = bale_frame_encode(scratch, take->setting, item->raw, &item->frame, stored,
                                 &item->stored_length);
     if (err == BALE_OK) {
         bale_work_add(&volume->in_place, item);
@@ -327,53 +264,69 @@ static int encode_piece(struct bale_piece *piece, struct bale_scratch *scratch)
 
 /* ---- The call ---- */
 
-/* Takes what is dirty and opens the transaction. *nothing: there is nothing to commit. */
-static int flush_begin(struct bale_flush *flush, bool *nothing)
+/* Takes what is dirty and opens the transaction. *taken: NULL if there is nothing to commit. */
+static int flush_begin(struct bale_flush *flush, struct bale_take **taken)
 {
     struct bale_file *file = flush->change->file;
+    int err = BALE_OK;
 
+    *taken = NULL;
     pthread_mutex_lock(&file->lock);
-    *nothing = file->discarded || (!file->dirty_first && !file->attr_dirty);
-    int err = *nothing ? BALE_OK : take_dirty(flush);
-    *nothing =
-        *nothing || (flush->change->kind == BALE_CHANGE_FLUSH_STREAM && flush->part_count == 0);
+    if (!file->discarded && (file->dirty_first || file->attr_dirty))
+        err = bale_flush_take(flush, taken);
     pthread_mutex_unlock(&file->lock);
-    if (err == BALE_OK && !*nothing)
-        err = bale_container_begin(file->container, &flush->generation);
+    if (err != BALE_OK || !*taken)
+        return err;
+    err = bale_container_begin(file->container, &flush->generation);
     if (err == BALE_OK)
         return BALE_OK;
     pthread_mutex_lock(&file->lock);
-    release_parts(flush, false);
+    bale_take_release(file, *taken, false);
     pthread_mutex_unlock(&file->lock);
     return err;
 }
 
+/* From here on a stream's flush may take more. */
+static void flush_open(struct bale_flush *flush, struct bale_take *take)
+{
+    struct bale_file *file = flush->change->file;
+
+    flush->more_job.run = take_more_job;
+    flush->more_job.turn.user = flush->change->job.turn.user;
+    flush->taken_most = atomic_load(&file->volume->dirty_limit) / 4;
+    flush->begun_ms = bale_now_ms();
+    pthread_mutex_lock(&file->lock);
+    add_take(flush, take);
+    flush->open = flush->change->kind == BALE_CHANGE_FLUSH_STREAM && !file->changes;
+    file->more = flush->open ? &flush->more_job : NULL;
+    pthread_mutex_unlock(&file->lock);
+}
+
 void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, bale_flush_then *then)
 {
-    struct bale_flush *flush = scratch ? create_flush(change, then) : NULL;
-    bool nothing = false;
-    int err = flush ? flush_begin(flush, &nothing) : BALE_E_NOMEM;
+    struct bale_flush *flush = scratch ? bale_flush_create(change, then) : NULL;
+    struct bale_take *take = NULL;
+    int err = flush ? flush_begin(flush, &take) : BALE_E_NOMEM;
 
-    if (err != BALE_OK || nothing) {
+    if (err != BALE_OK || !take) {
         if (flush)
-            free_flush(flush);
+            bale_flush_free(flush);
         change->error = err;
         then(change, scratch);
         return;
     }
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < flush->part_count && err == BALE_OK; i++)
-        err = bale_flush_plan(flush, &flush->parts[i], scratch);
-    for (size_t i = 0; i < flush->piece_count; i++)
-        bytes += flush->pieces[i].item.item.frame.raw_length;
-    if (err == BALE_OK && flush->piece_count > 0 &&
-        (bytes > BALE_INLINE_BYTES || !change->waiters)) {
-        encode_queued(flush, bytes);
+    err = bale_flush_plan(flush, take, scratch);
+    if (err == BALE_OK && take->piece_count > 0 &&
+        (take->bytes > BALE_INLINE_BYTES || !change->waiters)) {
+        flush_open(flush, take);
+        encode_queued(flush, take);
         return;
     }
-    for (size_t i = 0; i < flush->piece_count && err == BALE_OK; i++)
-        err = encode_piece(&flush->pieces[i], scratch);
+    *flush->takes_end = take;
+    flush->takes_end = &take->next;
+    for (size_t i = 0; i < take->piece_count && err == BALE_OK; i++)
+        err = encode_piece(&take->pieces[i], take, scratch);
     if (err != BALE_OK)
-        flush_fail(flush, err);
-    flush_commit(flush, scratch);
+        bale_flush_fail(flush, err);
+    bale_flush_commit(flush, scratch);
 }

@@ -9,30 +9,39 @@
 #include "fs/cache/flush_plan.h"
 #include "kernels/base/array.h"
 
-static struct bale_piece *add_piece(struct bale_flush *flush, uint64_t offset, uint32_t length,
+/* What all steps of planning one take share. */
+struct plan {
+    struct bale_flush *flush;
+    struct bale_take *take;
+    struct bale_scratch *scratch;
+};
+
+static struct bale_piece *add_piece(const struct plan *plan, uint64_t offset, uint32_t length,
                                     uint8_t *raw)
 {
+    struct bale_take *take = plan->take;
     struct bale_piece *pieces =
-        bale_array_grow(flush->pieces, flush->piece_count, &flush->piece_room, sizeof *pieces);
+        bale_array_grow(take->pieces, take->piece_count, &take->piece_room, sizeof *pieces);
 
     if (!pieces)
         return NULL;
-    flush->pieces = pieces;
-    struct bale_piece *piece = &pieces[flush->piece_count++];
-    *piece = (struct bale_piece){.flush = flush};
+    take->pieces = pieces;
+    take->bytes += length;
+    struct bale_piece *piece = &pieces[take->piece_count++];
+    *piece = (struct bale_piece){.flush = plan->flush};
     piece->item.item.raw = raw;
     piece->item.item.frame.offset = offset;
     piece->item.item.frame.raw_length = length;
     piece->item.item.frame.chunk_log2 = BALE_CHUNK_LOG2_DEFAULT;
-    piece->item.item.frame.generation = flush->generation;
+    piece->item.item.frame.generation = plan->flush->generation;
     return piece;
 }
 
 /* How many of the extent's blocks its largest frame would still provide if the dirty ones were
  * stored beside it. */
-static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *part)
+static unsigned base_blocks(const struct plan *plan, const struct bale_part *part)
 {
-    struct bale_file *file = flush->change->file;
+    const struct bale_file *file = plan->flush->change->file;
     uint64_t start = part->number * file->extent, end = start + file->extent;
     struct {
         uint64_t position;
@@ -66,9 +75,9 @@ static unsigned base_blocks(struct bale_flush *flush, const struct bale_part *pa
 /* Whether to store the whole extent, or only its dirty blocks beside the frames that are there. An
  * fsync is to write little. So is a close, but repeated appending must not leave many small frames.
  * In the background space matters more. */
-static bool rewrites_whole(struct bale_flush *flush, const struct bale_part *part, uint64_t all)
+static bool rewrites_whole(const struct plan *plan, const struct bale_part *part, uint64_t all)
 {
-    const struct bale_change *change = flush->change;
+    const struct bale_change *change = plan->flush->change;
     unsigned blocks = (unsigned)__builtin_popcountll(all);
     unsigned dirty = (unsigned)__builtin_popcountll(part->dirty & all);
 
@@ -77,15 +86,14 @@ static bool rewrites_whole(struct bale_flush *flush, const struct bale_part *par
     if (change->durable)
         return dirty * 2 >= blocks && (part->valid & all) == all;
     unsigned eighths = change->waiters ? 4 : 7;
-    return base_blocks(flush, part) * 8 < eighths * blocks;
+    return base_blocks(plan, part) * 8 < eighths * blocks;
 }
 
 /* Assembles the whole extent's raw bytes in a block of the arena: valid blocks from the cache, the
  * rest from the container. NULL (no memory, damage): only the dirty blocks can be stored. */
-static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part, uint32_t length,
-                         struct bale_scratch *scratch)
+static uint8_t *assemble(const struct plan *plan, const struct bale_part *part, uint32_t length)
 {
-    struct bale_file *file = flush->change->file;
+    struct bale_file *file = plan->flush->change->file;
     uint64_t start = part->number * file->extent;
     uint8_t *raw = bale_cache_allocate(file->volume, length, NULL);
 
@@ -99,8 +107,8 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
         end = end < length ? end : length;
         if (valid) {
             memcpy(raw + at, part->buffer->data + at, end - at);
-        } else if (bale_file_read_committed(file, scratch, start + at, start + end, raw + at) !=
-                   BALE_OK) {
+        } else if (bale_file_read_committed(file, plan->scratch, start + at, start + end,
+                                            raw + at) != BALE_OK) {
             bale_memory_free(file->volume->memory, raw, length);
             return NULL;
         }
@@ -109,9 +117,9 @@ static uint8_t *assemble(struct bale_flush *flush, const struct bale_part *part,
     return raw;
 }
 
-static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uint32_t length)
+static int plan_runs(const struct plan *plan, const struct bale_part *part, uint32_t length)
 {
-    const struct bale_file *file = flush->change->file;
+    const struct bale_file *file = plan->flush->change->file;
     uint64_t start = part->number * file->extent;
 
     for (unsigned i = 0; i < BALE_BLOCKS; i++) {
@@ -121,35 +129,44 @@ static int plan_runs(struct bale_flush *flush, const struct bale_part *part, uin
         uint64_t from = (uint64_t)first * file->block, to = (uint64_t)i * file->block;
         to = to < length ? to : length;
         if (from < to &&
-            !add_piece(flush, start + from, (uint32_t)(to - from), part->buffer->data + from))
+            !add_piece(plan, start + from, (uint32_t)(to - from), part->buffer->data + from))
             return BALE_E_NOMEM;
     }
     return BALE_OK;
 }
 
-int bale_flush_plan(struct bale_flush *flush, const struct bale_part *part,
-                    struct bale_scratch *scratch)
+static int plan_part(const struct plan *plan, const struct bale_part *part)
 {
-    const struct bale_file *file = flush->change->file;
+    const struct bale_file *file = plan->flush->change->file;
     uint64_t start = part->number * file->extent;
 
-    if (start >= flush->size)
+    if (start >= plan->flush->size)
         return BALE_OK;
-    uint64_t left = flush->size - start;
+    uint64_t left = plan->flush->size - start;
     uint32_t length = left < file->extent ? (uint32_t)left : file->extent;
     uint64_t all = bale_blocks(file, 0, length);
-    if (!rewrites_whole(flush, part, all))
-        return plan_runs(flush, part, length);
+    if (!rewrites_whole(plan, part, all))
+        return plan_runs(plan, part, length);
     if ((part->valid & all) == all)
-        return add_piece(flush, start, length, part->buffer->data) ? BALE_OK : BALE_E_NOMEM;
-    uint8_t *raw = assemble(flush, part, length, scratch);
+        return add_piece(plan, start, length, part->buffer->data) ? BALE_OK : BALE_E_NOMEM;
+    uint8_t *raw = assemble(plan, part, length);
     if (!raw)
-        return plan_runs(flush, part, length);
-    struct bale_piece *piece = add_piece(flush, start, length, raw);
+        return plan_runs(plan, part, length);
+    struct bale_piece *piece = add_piece(plan, start, length, raw);
     if (!piece) {
         bale_memory_free(file->volume->memory, raw, length);
         return BALE_E_NOMEM;
     }
     piece->assembled = raw;
     return BALE_OK;
+}
+
+int bale_flush_plan(struct bale_flush *flush, struct bale_take *take, struct bale_scratch *scratch)
+{
+    const struct plan plan = {flush, take, scratch};
+    int err = BALE_OK;
+
+    for (size_t i = 0; i < take->part_count && err == BALE_OK; i++)
+        err = plan_part(&plan, &take->parts[i]);
+    return err;
 }

@@ -14,6 +14,7 @@
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)
 #define STREAM_MOST ((uint64_t)16 << 20)
+#define STREAM_MS 500u
 #define OVERHEAD_PART 512u /* of what does not compress: heads of frames, index pages, roots */
 #define RETRY_MS 250u      /* after the space could not be reserved again */
 #define FREEING_MS 2000u   /* so long after a file was removed its space may still be on its way */
@@ -202,6 +203,7 @@ void bale_reserve_make(struct bale_volume *volume)
     dirty = dirty > DIRTY_LEAST ? dirty : DIRTY_LEAST;
     atomic_store(&volume->dirty_limit, dirty);
     volume->unevictable_limit = cap / 8 * 5;
+    volume->stream_ms = STREAM_MS;
     volume->stream_bytes = dirty / 8 < STREAM_MOST ? dirty / 8 : STREAM_MOST;
 }
 

@@ -37,6 +37,7 @@ struct bale_volume {
     struct bale_container_config config;
     uint64_t age_ms;
     uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
+    uint64_t stream_ms;    /* how long the flush of a stream takes more */
     uint64_t unevictable_limit;
     atomic_uint_fast64_t dirty_limit;
 

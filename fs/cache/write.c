@@ -304,15 +304,20 @@ static enum progress write_more(struct write_op *op, struct bale_scratch *scratc
     return progress;
 }
 
-/* Starts writing out what is worth it already. */
+/* Starts writing out what is worth it already, or has the flush that is under way take it too. */
 static void flush_behind(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
+    struct bale_job *more = NULL;
 
     pthread_mutex_lock(&file->lock);
-    bool stream =
-        file->dirty >= file->passed_over + volume->stream_bytes && !file->change && !file->changes;
+    uint64_t seen = file->flushing + file->passed_over;
+    bool stream = file->dirty >= seen + volume->stream_bytes && !file->change && !file->changes;
+    if (file->dirty >= seen + volume->stream_bytes / 2)
+        more = bale_file_take_more(file);
     pthread_mutex_unlock(&file->lock);
+    if (more)
+        bale_pool_submit(volume->pool, more);
     if (stream) {
         struct bale_change *change = bale_change_create(file, BALE_CHANGE_FLUSH_STREAM, NULL, NULL);
         if (change)
