@@ -16,11 +16,12 @@ static void batch_item_done(struct bale_item *item);
 
 /* While a batch is in flight the workers leave the next one to grow to its full size and take
  * the rest. If the GPU gets all items of the kind they leave everything: the CPUs have enough to
- * do then. Under the lock. */
+ * do then. While the GPU is being opened they leave nothing. Under the lock. */
 static void set_reserve(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->queue->offered[work];
-    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0;
+    bool opens = d->wait_ns > 0 && d->options.choice == BALE_ENGINE_AUTO;
+    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0 && !opens;
     uint64_t before = offered->reserved;
 
     offered->reserved = 0;
@@ -56,6 +57,8 @@ struct bale_batch *bale_dispatch_gather(struct bale_dispatch *d)
 {
     struct bale_batch *batches = NULL;
 
+    if (atomic_load(&d->in_use) && bale_works_next(&d->queue->works, 0) < BALE_WORKS)
+        bale_dispatch_look(d);
     for (unsigned work = 0; (work = bale_works_next(&d->queue->works, work)) < BALE_WORKS; work++) {
         struct bale_offered *offered = &d->queue->offered[work];
         unsigned *in_flight = &d->batches_in[bale_work_kind(work)];

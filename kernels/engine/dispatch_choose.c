@@ -9,6 +9,11 @@
  * measured. Each trial that finds the GPU slow doubles the time to the next one. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)
+/* What opening takes while no opening was measured; and what it takes where the context was kept. */
+#define OPENING_NS ((uint64_t)300 * 1000000u)
+#define KEPT_NS ((uint64_t)10 * 1000000u)
+/* An open GPU is not looked at again before this: it stays so for longer without work. */
+#define LOOK_NS ((uint64_t)100 * 1000000u)
 #define LARGE_BYTES ((uint64_t)128 << 20)
 
 static bool is_stale(struct bale_dispatch *d, unsigned work)
@@ -49,10 +54,36 @@ static double cpu_ns(struct bale_dispatch *d)
     return ns / d->threads;
 }
 
+void bale_dispatch_look(struct bale_dispatch *d)
+{
+    uint64_t now = bale_clock_ns();
+    struct bale_gpu_stats stats;
+
+    if (d->looked_ns > 0 && d->wait_ns == 0 && now - d->looked_ns < LOOK_NS)
+        return;
+    d->looked_ns = now;
+    d->gpu->stats(d->device, &stats);
+    if (stats.opening.open_ns > 0 && stats.opening.phase_ns[BALE_GPU_CONTEXT] > 0)
+        d->opening_ns = stats.opening.open_ns;
+    d->wait_ns = stats.open ? 0 : stats.kept ? KEPT_NS : d->opening_ns ? d->opening_ns : OPENING_NS;
+}
+
+/* Meanwhile the workers go on with what is offered, so little is lost if the costs have changed. */
+static uint64_t share_of_closed(struct bale_dispatch *d, unsigned work, uint64_t bytes)
+{
+    double ns = (double)d->wait_ns + bale_costs_batch_ns(&d->costs, work, d->in_flight + bytes);
+
+    if (bytes < TRY_BYTES || d->batches_of[work] > 0)
+        return 0;
+    return bale_is_busy(&d->busy) || ns < cpu_ns(d) ? TRY_BYTES : 0;
+}
+
 uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
 {
     if (d->options.choice == BALE_ENGINE_GPU)
         return bytes;
+    if (d->wait_ns > 0)
+        return share_of_closed(d, work, bytes);
     if (is_stale(d, work))
         return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
     if (d->costs.batch[work].batches == 0)

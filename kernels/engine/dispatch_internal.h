@@ -91,6 +91,9 @@ struct bale_dispatch {
     unsigned batches_of[BALE_WORKS]; /* of these, by kind of work */
     unsigned batches_in[2];          /* of these, those that encode, and those that decode */
     uint64_t in_flight;              /* bytes of the batches */
+    uint64_t wait_ns; /* until the GPU could begin a batch, as it was at looked_ns; 0: it is open */
+    uint64_t looked_ns;    /* 0: not yet */
+    uint64_t opening_ns;   /* what opening it took the last time; 0: unknown */
     unsigned unreported;   /* items that came back since a worker was woken to report them */
     unsigned failures;     /* batches in a row that the GPU engine could not do */
     uint64_t failed_until; /* batches_begun at the last failure that was counted */
@@ -126,9 +129,14 @@ bool bale_dispatch_wants(struct bale_dispatch *dispatch, unsigned work);
  * the lock. */
 bool bale_dispatch_wants_offered(struct bale_dispatch *dispatch, unsigned work);
 
+/* Looks whether the GPU is open, and else how long opening it will take. Under the lock. */
+void bale_dispatch_look(struct bale_dispatch *dispatch);
+
 /* How many of the offered bytes become a batch: all if the GPU engine would finish them before
  * the CPU engine finishes everything that is offered, or if it gets all items of the kind; as
- * many as a trial takes if the costs are unknown or old; else 0. Under the lock. */
+ * many as a trial takes if the costs are unknown or old; else 0. A GPU that is not open gets no
+ * more than a trial, which opens it: if the CPUs are busy, or need longer than that takes for what
+ * is offered. Under the lock. */
 uint64_t bale_dispatch_gpu_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
 
 /* Notes when and with what knowledge a batch begins. Without the lock, before the batch is

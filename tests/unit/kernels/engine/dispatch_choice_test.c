@@ -330,6 +330,45 @@ static void test_busy(void)
     rig_stop(&rig);
 }
 
+/* A GPU that is not open is opened with a trial if the CPUs are busy, or if they would need longer
+ * than that takes; the rest is theirs meanwhile. */
+static void test_closed(void)
+{
+    static const struct {
+        uint64_t wait_ns, cpu_ns, share; /* cpu_ns: for what is offered */
+        bool busy;
+    } cases[] = {
+        {300000000, 200000000, 0, false},      {300000000, 400000000, 2 << 20, false},
+        {300000000, 200000000, 2 << 20, true}, {10000000, 20000000, 2 << 20, false},
+        {0, 20000000, 8 << 20, false},
+    };
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig rig;
+        struct bale_item item = {.frame.raw_length = 8 << 20};
+        unsigned count;
+        uint64_t bytes;
+
+        rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+        struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        pthread_mutex_lock(&d->queue->mutex);
+        atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
+        atomic_store(&d->busy.busy, cases[i].busy);
+        atomic_store(&d->costs.cpu[work], 0);
+        bale_costs_cpu(&d->costs, work, 8 << 20, cases[i].cpu_ns);
+        bale_costs_batch(&d->costs, work, 8 << 20, 1000000);
+        atomic_store(&d->tried_ns[work], bale_clock_ns());
+        atomic_store(&d->trust_ns[work], UINT64_MAX / 2);
+        d->wait_ns = cases[i].wait_ns;
+        bale_work_queue_offer(d->queue, &item, work);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 8 << 20), cases[i].share);
+        bale_work_queue_steal(d->queue, work, UINT64_MAX, &count, &bytes);
+        pthread_mutex_unlock(&d->queue->mutex);
+        rig_stop(&rig);
+    }
+}
+
 /* What nobody waits for goes to the GPU while the CPUs are idle, if a large batch is faster there
  * and there is enough of it. */
 static void test_background(void)
@@ -438,6 +477,7 @@ int main(int argc, char **argv)
     test_cold();
     test_again();
     test_busy();
+    test_closed();
     test_background();
     test_again_and_failed();
     test_failed_together();
