@@ -18,6 +18,7 @@ struct cuda_batch {
     uint32_t count;
     const cuda_frame *frames; /* the table of frames; only of a codec with an extent part */
     uint32_t frame_count;
+    const cuda_frame *host_frames; /* the same in host memory */
     cuda_lists lists;
     void **to; /* decode: a cell for each chunk */
     void *temp;

@@ -13,7 +13,7 @@
 #define BALE_CUDA_CHUNK_LOG2_MAX 16
 #define BALE_CUDA_CELL (1u << BALE_CUDA_CHUNK_LOG2_MAX)
 /* Room for an extent part in device memory: no codec here has a longer one. */
-#define BALE_CUDA_PART 2048u
+#define BALE_CUDA_PART 4096u
 /* Working memory for each cell, of codecs with cells. */
 #define BALE_CUDA_WORK 512u
 

@@ -261,6 +261,7 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       count,
                       slot->frames,
                       frames_of(slot, count),
+                      slot->host.frames,
                       slot->lists,
                       to,
                       slot->workspace->temp,

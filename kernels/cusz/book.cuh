@@ -24,7 +24,7 @@ struct head {
     rounding r;
     uint32_t strides[CUSZ_ORDERS - 1];
     uint32_t order, segment_log2, lead;
-    bool f64, fine;
+    bool f64, matches, fine;
 };
 
 /* By a thread: reads so many bytes of code lengths. False: there are too many. book->length is all
@@ -58,7 +58,7 @@ __device__ inline bool read_part(const uint8_t *in, uint32_t length, head *h, bo
 {
     uint32_t at = CUSZ_HEAD;
 
-    if (length < CUSZ_HEAD || length > CUSZ_PART || in[0] & CUSZ_SPARE)
+    if (length < CUSZ_HEAD || length > CUSZ_PART)
         return false;
     const uint64_t step = number32(in + 2) | (uint64_t)number32(in + 6) << 32;
     memcpy(&h->r.step, &step, sizeof step);
@@ -66,6 +66,7 @@ __device__ inline bool read_part(const uint8_t *in, uint32_t length, head *h, bo
     h->r.big_endian = in[0] & CUSZ_BIG_ENDIAN;
     h->order = in[0] >> CUSZ_ORDER_AT & 3;
     h->segment_log2 = (in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN;
+    h->matches = in[0] & CUSZ_MATCHES;
     h->lead = in[1];
     h->strides[0] = 1;
     if (!(h->r.step >= 0x1p-1021 && h->r.step <= 0x1p1021) || h->lead >= (h->f64 ? 8 : 4))

@@ -53,8 +53,8 @@ int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const 
         lay_out(part, raw_length, segment_log2, listed, &l);
         if (l.bits + l.list > capacity)
             return 0;
-        bits = width->encode(&part->codes, work->words, l.elements, segment_log2, out + l.lengths,
-                             out + l.bits, capacity - l.bits - l.list);
+        bits = width->encode(&work->matcher, &part->codes, work->words, l.elements, segment_log2,
+                             out + l.lengths, out + l.bits, capacity - l.bits - l.list);
     } while (bits == CUSZ_TOO_LONG && segment_log2-- > CUSZ_SEGMENT_MIN);
     if (bits < 0)
         return 0;

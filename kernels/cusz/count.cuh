@@ -3,7 +3,8 @@
 #ifndef BALE_KERNELS_CUSZ_COUNT_CUH
 #define BALE_KERNELS_CUSZ_COUNT_CUH
 
-#include "kernels/cusz/subject.cuh"
+#include "kernels/codec/shared.cuh"
+#include "kernels/cusz/match.cuh"
 
 namespace bale_cusz
 {
@@ -13,7 +14,8 @@ constexpr unsigned COUNT_THREADS = 256, COUNT_WARPS = COUNT_THREADS / 32;
 struct totals {
     unsigned long long costs[CUSZ_ORDERS];
     uint32_t elements, listed;
-    uint32_t counts[CUSZ_TOKENS]; /* without runs */
+    uint32_t counts[CUSZ_TOKENS]; /* without runs; or with short matches */
+    uint32_t many[CUSZ_TOKENS];   /* with long matches only */
 };
 static_assert(sizeof(totals) <= BALE_CUDA_PART, "in the cell of a part");
 
@@ -244,7 +246,7 @@ __global__ void __launch_bounds__(COUNT_THREADS)
     const subject subject_ = subject_of(frames[chunk.frame], chunk.chunk_size);
     totals *t = totals_of(lists, chunk.frame);
 
-    if (subject_.orders == 0)
+    if (subject_.orders == 0 || subject_.matches)
         return;
     for (uint32_t i = threadIdx.x; i < COUNT_WARPS * CUSZ_TOKENS; i += COUNT_THREADS)
         s->counts[i / CUSZ_TOKENS][i % CUSZ_TOKENS] = 0;
@@ -273,6 +275,88 @@ __global__ void __launch_bounds__(COUNT_THREADS)
     __syncthreads();
     if (threadIdx.x < CUSZ_RUNS)
         cell_zeros_of(lists, c)->runs[threadIdx.x] = s->runs[threadIdx.x];
+}
+
+constexpr unsigned MATCH_THREADS = 128, MATCH_WARPS = MATCH_THREADS / 32;
+
+struct match_shared {
+    uint32_t few[CUSZ_TOKENS], many[CUSZ_TOKENS];
+    matcher matchers[MATCH_WARPS];
+};
+
+/* By a warp: adds the tokens of the segment [begin, end). Places are made, if it has matches. */
+template <typename WORD>
+__device__ inline void count_segment(const differences<WORD> &d, uint32_t begin, uint32_t end,
+                                     const uint16_t *places, uint32_t *counts)
+{
+    stretch<WORD> words(d, begin);
+    uint32_t zeros = 0;
+
+    for (uint32_t at = begin; at < end; at += 32) {
+        const uint32_t i = at + bale_warp::lane();
+        bool listed;
+        const WORD word = folded(words.next(&listed));
+        const uint32_t place = i < end && places ? places[i - begin] : ALONE;
+        const bool alone = i < end && place == ALONE;
+        uint32_t low;
+        if (place > COVERED)
+            atomicAdd(&counts[match_token(place)], 1u);
+        else if (alone && word != 0)
+            atomicAdd(&counts[token_of(word, &low)], 1u);
+        zeros += (uint32_t)__popc(__ballot_sync(ALL, alone && word == 0));
+    }
+    if (bale_warp::lane() == 0)
+        atomicAdd(&counts[0], zeros);
+}
+
+/* By a block: the segments of a cell. */
+template <typename WORD>
+__device__ inline void count_segments(const differences<WORD> &d, share of, match_shared *s)
+{
+    matcher *m = &s->matchers[threadIdx.x / 32];
+
+    for (uint32_t begin = of.begin + threadIdx.x / 32 * PIECE; begin < of.end;
+         begin += MATCH_WARPS * PIECE) {
+        const uint32_t end = min(begin + PIECE, of.end), tokens = parse(d, begin, end, m);
+        const uint16_t *places = tokens ? m->places : nullptr;
+        if (tokens)
+            place_matches(m, tokens, CUSZ_MATCH_FEW);
+        count_segment(d, begin, end, places, s->few);
+        if (tokens)
+            place_matches(m, tokens, CUSZ_MATCH_MANY);
+        count_segment(d, begin, end, places, s->many);
+    }
+}
+
+/* Adds to the totals of a frame with matches how often tokens occur. */
+__global__ void __launch_bounds__(MATCH_THREADS)
+    count_matches(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    match_shared *s = (match_shared *)bale_shared::memory;
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    const subject subject_ = subject_of(frames[chunk.frame], chunk.chunk_size);
+    totals *t = totals_of(lists, chunk.frame);
+
+    if (subject_.orders == 0 || !subject_.matches)
+        return;
+    for (uint32_t i = threadIdx.x; i < CUSZ_TOKENS; i += MATCH_THREADS)
+        s->few[i] = s->many[i] = 0;
+    __syncthreads();
+    const uint32_t order = best_order(t->costs, subject_.orders);
+    if (subject_.size == 8)
+        count_segments(differences_of<uint64_t>(subject_, chunk, lists, order),
+                       share_of(subject_, chunk, c), s);
+    else
+        count_segments(differences_of<uint32_t>(subject_, chunk, lists, order),
+                       share_of(subject_, chunk, c), s);
+    __syncthreads();
+    for (uint32_t token = threadIdx.x; token < CUSZ_TOKENS; token += MATCH_THREADS) {
+        if (s->few[token] > 0)
+            atomicAdd(&t->counts[token], s->few[token]);
+        if (s->many[token] > 0)
+            atomicAdd(&t->many[token], s->many[token]);
+    }
 }
 } // namespace bale_cusz
 

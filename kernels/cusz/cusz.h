@@ -3,6 +3,7 @@
 #ifndef BALE_KERNELS_CUSZ_CUSZ_H
 #define BALE_KERNELS_CUSZ_CUSZ_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include "format/field.h"
 #include "kernels/codec/codec.h"
 #include "kernels/cusz/sizes.h"
+#include "kernels/lzss/lzss.h"
 #include "kernels/round/round.h"
 
 /* A canonical code: length 0 for a token without one. */
@@ -17,6 +19,7 @@ struct cusz_codes {
     uint16_t code[CUSZ_TOKENS];
     uint8_t length[CUSZ_TOKENS];
     uint32_t literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
+    bool matches;                    /* what tokens 1 to 15 stand for; else runs of zeros */
 };
 
 /* An extent part, taken apart. */
@@ -37,7 +40,51 @@ struct cusz_table {
     uint32_t look[1 << CUSZ_LOOK];
     uint16_t sorted[CUSZ_TOKENS];
     uint32_t first[CUSZ_LENGTH_MAX + 1], end[CUSZ_LENGTH_MAX + 1], at[CUSZ_LENGTH_MAX + 1];
+    bool matches;
 };
+
+/* Finds matches in a segment: its words, folded, and what bale_lzss_parse makes of them. */
+struct cusz_matcher {
+    struct bale_lzss_work lzss;
+    uint16_t symbols[1 << CUSZ_SEGMENT_MAX];
+};
+static_assert(2 << CUSZ_SEGMENT_MAX <= BALE_LZSS_PIECE_MAX, "a segment is a piece");
+
+/* So many words that equal those at a distance before them, or one word: then distance is 0. */
+struct cusz_match {
+    uint32_t length, distance;
+};
+
+static inline struct cusz_match cusz_match_at(const struct cusz_matcher *matcher, uint32_t token)
+{
+    const uint8_t *payload = matcher->lzss.payload + 2 * (size_t)token;
+
+    if (!(matcher->lzss.flags[token / 8] >> token % 8 & 1))
+        return (struct cusz_match){.length = 1};
+    return (struct cusz_match){.length = payload[1] + 2u, .distance = payload[0] + 1u};
+}
+
+/* Of a match of CUSZ_MATCH_FEW words or more. */
+static inline uint32_t cusz_match_token(struct cusz_match match)
+{
+    const uint32_t log2 = 31u - (uint32_t)__builtin_clz(match.length - CUSZ_MATCH_LESS);
+
+    if (match.distance == 1 && match.length == CUSZ_MATCH_MOST)
+        return CUSZ_LONGEST;
+    return match.distance == 1 ? log2 : log2 + CUSZ_FAR - 1;
+}
+
+/* How many low bits of a match's length follow its token. */
+static inline unsigned cusz_match_low(uint32_t token)
+{
+    return token == CUSZ_LONGEST ? 0 : token < CUSZ_FAR ? token : token - CUSZ_FAR + 1;
+}
+
+/* The shortest match that is written as one. */
+static inline uint32_t cusz_match_least(const struct cusz_codes *codes)
+{
+    return codes->length[1] ? CUSZ_MATCH_FEW : CUSZ_MATCH_MANY;
+}
 
 /* A bit string that is read from its highest bit on. */
 struct cusz_bits {
@@ -65,10 +112,14 @@ struct cusz_width {
     /* Adds how often tokens occur, without runs; and how often those of runs do. */
     void (*count)(const void *words, uint32_t count, uint32_t counts[CUSZ_TOKENS]);
     void (*count_runs)(const void *words, uint32_t count, uint32_t counts[CUSZ_RUNS]);
+    /* The same with matches of CUSZ_MATCH_FEW words and more, and of CUSZ_MATCH_MANY. */
+    void (*count_matches)(struct cusz_matcher *matcher, const void *words, uint32_t count,
+                          uint32_t few[CUSZ_TOKENS], uint32_t many[CUSZ_TOKENS]);
     /* Writes segments of 2^segment_log2 words to out, and the bits of each to lengths. Returns the
-     * bytes, CUSZ_NO_ROOM or CUSZ_TOO_LONG. */
-    int64_t (*encode)(const struct cusz_codes *codes, const void *words, uint32_t count,
-                      unsigned segment_log2, uint8_t *lengths, uint8_t *out, size_t room);
+     * bytes, CUSZ_NO_ROOM or CUSZ_TOO_LONG. matcher: for codes with matches. */
+    int64_t (*encode)(struct cusz_matcher *matcher, const struct cusz_codes *codes,
+                      const void *words, uint32_t count, unsigned segment_log2, uint8_t *lengths,
+                      uint8_t *out, size_t room);
     /* One segment of exactly the bits from at to end. */
     bool (*decode)(const struct cusz_table *table, struct cusz_bits in, uint64_t at, uint64_t end,
                    void *words, uint32_t begin, uint32_t count);
@@ -115,6 +166,7 @@ struct cusz_work {
     uint32_t list[CUSZ_CHUNK / 4 / CUSZ_LISTED];
     uint64_t words[CUSZ_CHUNK / 8];
     uint64_t scratch[CUSZ_CHUNK / 8];
+    struct cusz_matcher matcher;
 };
 
 /* Makes a part of what is known and of the frame's bytes. False: the codec is not for them. */

@@ -7,6 +7,7 @@
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
 #include "kernels/cusz/layout.cuh"
+#include "kernels/cusz/match.cuh"
 #include "kernels/cusz/sums.cuh"
 
 namespace bale_cusz
@@ -125,8 +126,22 @@ class bit_reader
     uint32_t have_;
 };
 
+/* The words of a segment as a thread makes them: the last ones in its row of the tile, which is at
+ * most full, and those before the row in their places. */
+template <typename WORD> struct made_words {
+    const WORD *tile;
+    row<WORD> words;
+    uint32_t first; /* of the segment, among the words */
+    uint32_t at;    /* of the row's first word, in the segment */
+
+    __device__ WORD load(uint32_t i) const
+    {
+        return i >= at ? tile[i - at] : words.load(first + i);
+    }
+};
+
 /* A segment that a thread decodes word by word. */
-template <typename WORD> class segment_reader
+template <typename WORD, bool MATCHES> class segment_reader
 {
   public:
     __device__ segment_reader(const decode_shared *s, bit_reader bits, uint32_t begin, uint32_t end)
@@ -134,11 +149,12 @@ template <typename WORD> class segment_reader
     {
     }
 
-    __device__ WORD next()
+    /* Word i of the segment. */
+    __device__ WORD next(const made_words<WORD> &before, uint32_t i)
     {
-        if (zeros_ > 0) {
-            zeros_--;
-            return 0;
+        if (same_ > 0) {
+            same_--;
+            return MATCHES ? before.load(i - distance_) : 0;
         }
         const uint32_t entry = s_->look[bits_.peek(CUSZ_LOOK)];
         if (entry & SINGLE) {
@@ -150,13 +166,15 @@ template <typename WORD> class segment_reader
             token = find_code(&s_->b, bits_.peek(CUSZ_LENGTH_MAX), CUSZ_LOOK + 1, CUSZ_LENGTH_MAX,
                               &length);
         consume(length);
+        if (MATCHES && token < CUSZ_RUNS)
+            return matched(token, before, i);
         return word_of(token);
     }
 
     /* Whether all bits of the segment were used, and no more. */
     __device__ bool is_whole() const
     {
-        return left_ == 0 && zeros_ == 0;
+        return left_ == 0 && same_ == 0;
     }
 
   private:
@@ -167,10 +185,29 @@ template <typename WORD> class segment_reader
         bits_.fill();
     }
 
+    /* The first word of a match. If there are not so many words before it, no bits are left. */
+    __device__ WORD matched(uint32_t token, const made_words<WORD> &before, uint32_t i)
+    {
+        const uint32_t low = match_low(token), far = match_distance_bits(token);
+
+        if (token == 0)
+            return 0;
+        same_ = CUSZ_MATCH_MOST - 1;
+        if (low > 0)
+            same_ = (1u << low) + CUSZ_MATCH_LESS - 1 + bits_.take(low);
+        distance_ = 1 + bits_.take(far);
+        left_ -= (int32_t)(low + far);
+        if (distance_ <= i)
+            return before.load(i - distance_);
+        left_ = INT32_MIN / 2;
+        distance_ = same_ = 0;
+        return 0;
+    }
+
     __device__ WORD word_of(uint32_t token)
     {
         if (token < CUSZ_RUNS) {
-            zeros_ = (1u << token) - 1;
+            same_ = (1u << token) - 1;
             return 0;
         }
         if (token < CUSZ_CLASSES)
@@ -186,8 +223,9 @@ template <typename WORD> class segment_reader
 
     const decode_shared *s_;
     bit_reader bits_;
-    int32_t left_; /* bits */
-    uint32_t zeros_ = 0;
+    int32_t left_;          /* bits */
+    uint32_t same_ = 0;     /* words of a run or match that are left */
+    uint32_t distance_ = 0; /* of a match */
 };
 
 /* By a block: sets where the segments end. False: not exactly the codes' bytes, or spare bits are
@@ -208,7 +246,7 @@ __device__ inline bool place_segments(decode_shared *s, const layout &l, const u
 
 /* By a warp: decodes every warps-th segment from the first on, a lane each. False, in the lane: a
  * segment breaks a rule. */
-template <typename WORD>
+template <typename WORD, bool MATCHES>
 __device__ inline bool decode_rows(decode_shared *s, const layout &l, const uint8_t *in,
                                    uint32_t length, uint32_t first, uint32_t warps,
                                    const row<WORD> &words)
@@ -220,12 +258,13 @@ __device__ inline bool decode_rows(decode_shared *s, const layout &l, const uint
     const uint32_t count = works ? l.elements_of(segment) : 0;
     const uint32_t rows = (l.segments - first - 1) / warps + 1, most = l.elements_of(first);
     WORD *tile = (WORD *)s->tiles[threadIdx.x / 32].words;
-    segment_reader<WORD> reader(
+    segment_reader<WORD, MATCHES> reader(
         s, bit_reader((const uint32_t *)in, (length - 1) / 4, 8 * l.bits + begin), begin, end);
 
     for (uint32_t at = 0; at < most; at += WIDTH) {
+        const made_words<WORD> before = {tile + lane * PITCH, words, segment << l.segment_log2, at};
         for (uint32_t k = 0; k < WIDTH && at + k < count; k++)
-            tile[lane * PITCH + k] = reader.next();
+            tile[lane * PITCH + k] = reader.next(before, at + k);
         __syncwarp();
         for (uint32_t i = lane; i < min(rows, 32u) * WIDTH; i += 32) {
             const uint32_t other = first + i / WIDTH * warps, k = at + i % WIDTH;
@@ -246,7 +285,9 @@ __device__ inline bool decode_segments(decode_shared *s, const layout &l, const 
     bool fine = true;
 
     for (uint32_t first = threadIdx.x / 32; first < l.segments; first += 32 * warps)
-        fine = decode_rows(s, l, in, length, first, warps, words) && fine;
+        fine = (s->h.matches ? decode_rows<WORD, true>(s, l, in, length, first, warps, words)
+                             : decode_rows<WORD, false>(s, l, in, length, first, warps, words)) &&
+               fine;
     return __syncthreads_and(fine);
 }
 

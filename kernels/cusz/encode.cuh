@@ -6,8 +6,8 @@
 
 #include "kernels/codec/shared.cuh"
 #include "kernels/cusz/bits.cuh"
-#include "kernels/cusz/layout.cuh"
 #include "kernels/cusz/learn.cuh"
+#include "kernels/cusz/step.cuh"
 
 namespace bale_cusz
 {
@@ -20,7 +20,7 @@ constexpr uint32_t BUFFER = (32 * 76 + 15 * 15 + 31) / 32 + 2;
 constexpr uint32_t SEGMENTS_OF_CELL = BALE_CUDA_CELL / 4 >> CUSZ_SEGMENT_MIN;
 static_assert(SEGMENTS_OF_CELL * 2 * sizeof(uint32_t) <= BALE_CUDA_WORK, "for each cell");
 
-struct encode_shared {
+struct alignas(16) encode_shared {
     uint32_t code[CUSZ_TOKENS];
     uint32_t bits[SEGMENTS + 1];   /* of segments, then where they begin */
     uint32_t listed[SEGMENTS + 1]; /* the same of listed elements */
@@ -40,72 +40,20 @@ __device__ inline segments segments_of(const cuda_chunk &chunk, uint32_t c, uint
     return {k * count / cells, (k + 1) * count / cells};
 }
 
-/* The subject of a chunk as the codec works on it. */
-template <typename WORD> struct work {
-    differences<WORD> d;
-    layout l;
-    const uint32_t *code;
-    bool runs; /* zeros are written as runs */
-};
-
-/* By a thread: bits of a run of zeros. */
-__device__ inline uint32_t run_bits(const uint32_t *code, uint32_t run)
-{
-    uint32_t bits = 0;
-
-    for (; run; run &= run - 1)
-        bits += code[31 - __clz((int)(run & (0 - run)))] & 15;
-    return bits;
-}
-
-/* By a thread: bits of a word, folded. */
-template <typename WORD> __device__ inline uint32_t word_bits(const uint32_t *code, WORD word)
-{
-    uint32_t low = 0;
-    const uint32_t token = word ? token_of(word, &low) : 0;
-
-    return (code[token] & 15) + low;
-}
-
-/* 32 words of a segment, folded; a lane writes its word, behind the zeros before it. */
-template <typename WORD> struct step {
-    WORD word;
-    bool listed;
-    bool writes;  /* the lane writes a word */
-    uint32_t run; /* zeros before it, if they are written as runs */
-    uint32_t bits;
-};
-
-/* By a warp: the next words of a segment, as far as they are there. */
-template <typename WORD>
-__device__ inline step<WORD> next_step(const work<WORD> &w, stretch<WORD> *words, zero_runs *open,
-                                       uint32_t there)
-{
-    const bool is_there = bale_warp::lane() < there;
-    step<WORD> s;
-
-    s.word = folded(words->next(&s.listed));
-    s.listed = s.listed && is_there;
-    s.writes = is_there && (s.word != 0 || !w.runs);
-    const uint32_t writing = __ballot_sync(ALL, s.writes);
-    s.run = s.writes && w.runs ? open->before(writing) : 0;
-    s.bits = s.writes ? run_bits(w.code, s.run) + word_bits(w.code, s.word) : 0;
-    if (w.runs)
-        open->go_on(writing, there);
-    return s;
-}
-
 /* By a warp: the bits of a segment, and its listed elements. */
-template <typename WORD>
-__device__ inline uint32_t measure_segment(const work<WORD> &w, uint32_t segment, uint32_t *listed)
+template <typename WORD, bool MATCHES>
+__device__ inline uint32_t measure_segment(const work<WORD, MATCHES> &w, uint32_t segment,
+                                           uint32_t *listed)
 {
     const uint32_t begin = segment << w.l.segment_log2, end = begin + w.l.elements_of(segment);
+    const uint16_t *places = places_of(w, begin, end);
     stretch<WORD> words(w.d, begin);
     zero_runs open;
     uint32_t bits = 0, count = 0;
 
     for (uint32_t at = begin; at < end; at += 32) {
-        const step<WORD> s = next_step(w, &words, &open, min(end - at, 32u));
+        const step<WORD> s = next_step(w, &words, &open, places ? places + (at - begin) : places,
+                                       min(end - at, 32u));
         bits += s.bits;
         count += s.listed;
     }
@@ -114,8 +62,8 @@ __device__ inline uint32_t measure_segment(const work<WORD> &w, uint32_t segment
 }
 
 /* By a block: bits and listed elements of segments. */
-template <typename WORD>
-__device__ inline void measure_segments(const work<WORD> &w, segments of, uint32_t *bits,
+template <typename WORD, bool MATCHES>
+__device__ inline void measure_segments(const work<WORD, MATCHES> &w, segments of, uint32_t *bits,
                                         uint32_t *listed)
 {
     for (uint32_t i = of.begin + threadIdx.x / 32; i < of.end; i += ENCODE_WARPS) {
@@ -152,22 +100,36 @@ __device__ inline void put_word(bit_writer *out, const uint32_t *code, WORD word
     out->put((uint32_t)rest, min(low, 32u));
 }
 
+/* By a lane: a match. */
+__device__ inline void put_match(bit_writer *out, const uint32_t *code, uint32_t place)
+{
+    const uint32_t token = match_token(place), low = match_low(token);
+
+    out->put(code[token] >> 4, code[token] & 15);
+    out->put((place >> 8) & ((1u << low) - 1), low);
+    out->put(place & 255, match_distance_bits(token));
+}
+
 /* By a warp: a segment's codes, from bit `at` of the stored bytes on. list: its listed elements, of
  * which it has its first as number `before`; NULL: they are not written. */
-template <typename WORD>
-__device__ inline void write_segment(const work<WORD> &w, uint32_t segment, uint32_t at,
+template <typename WORD, bool MATCHES>
+__device__ inline void write_segment(const work<WORD, MATCHES> &w, uint32_t segment, uint32_t at,
                                      const target &to, uint32_t *buffer, uint8_t *list,
                                      uint32_t before)
 {
     const uint32_t begin = segment << w.l.segment_log2, end = begin + w.l.elements_of(segment);
+    const uint16_t *places = places_of(w, begin, end);
     stretch<WORD> words(w.d, begin);
     bit_writer out(buffer, to, at);
     zero_runs open;
 
     for (uint32_t i = begin; i < end && !(out.is_behind() && !list); i += 32) {
-        const step<WORD> s = next_step(w, &words, &open, min(end - i, 32u));
+        const step<WORD> s =
+            next_step(w, &words, &open, places ? places + (i - begin) : places, min(end - i, 32u));
         out.begin(s.bits);
-        if (s.writes) {
+        if (s.writes && s.place != ALONE) {
+            put_match(&out, w.code, s.place);
+        } else if (s.writes) {
             put_run(&out, w.code, s.run);
             put_word(&out, w.code, s.word);
         }
@@ -190,8 +152,8 @@ __device__ inline void write_segment(const work<WORD> &w, uint32_t segment, uint
 
 /* By a block: the codes and listed elements of segments; bits and listed of s say where they
  * begin. first: it is the chunk's first block. */
-template <typename WORD>
-__device__ inline void write_segments(encode_shared *s, const work<WORD> &w, segments of,
+template <typename WORD, bool MATCHES>
+__device__ inline void write_segments(encode_shared *s, const work<WORD, MATCHES> &w, segments of,
                                       bool first, uint8_t *out)
 {
     const uint32_t bits = 8 * w.l.bits, end = bits + s->bits[w.l.segments];
@@ -224,9 +186,9 @@ __device__ inline void write_segments(encode_shared *s, const work<WORD> &w, seg
 }
 
 /* By a block: what is before the codes. sizes: bits of segments. */
-template <typename WORD>
-__device__ inline void write_head(const encode_shared *s, const work<WORD> &w, const uint8_t *raw,
-                                  uint8_t *out)
+template <typename WORD, bool MATCHES>
+__device__ inline void write_head(const encode_shared *s, const work<WORD, MATCHES> &w,
+                                  const uint8_t *raw, uint8_t *out)
 {
     const layout &l = w.l;
 
@@ -283,19 +245,23 @@ __device__ inline verdict place(encode_shared *s, const head &h, const cuda_chun
 }
 
 /* What kernels know of a chunk. */
-template <typename WORD>
-__device__ inline work<WORD> work_of(const encode_shared *s, const subject &of, const plan &p,
-                                     const cuda_chunk &chunk, const cuda_lists &lists,
-                                     const layout &l)
+template <typename WORD, bool MATCHES>
+__device__ inline work<WORD, MATCHES> work_of(encode_shared *s, const subject &of, const plan &p,
+                                              const cuda_chunk &chunk, const cuda_lists &lists,
+                                              const layout &l)
 {
-    return {differences_of<WORD>(of, chunk, lists, p.order), l, s->code, (s->code[1] & 15) > 0};
+    matcher *m = MATCHES ? (matcher *)(s + 1) + threadIdx.x / 32 : nullptr;
+
+    return {differences_of<WORD>(of, chunk, lists, p.order), l, s->code,
+            !MATCHES && (s->code[1] & 15) > 0, m};
 }
 
-/* By a block: loads what a chunk is encoded with. False: it is not. */
+/* By a block: loads what a chunk is encoded with. False: it is not, or by the other kernel. */
+template <bool MATCHES>
 __device__ inline bool load_plan(encode_shared *s, const subject &of, const plan &p,
                                  const cuda_chunk &chunk, uint32_t part_length, head *h, layout *l)
 {
-    if (of.orders == 0 || part_length == 0)
+    if (of.orders == 0 || part_length == 0 || of.matches != MATCHES)
         return false;
     for (uint32_t i = threadIdx.x; i < CUSZ_TOKENS; i += ENCODE_THREADS)
         s->code[i] = p.code[i];
@@ -305,7 +271,13 @@ __device__ inline bool load_plan(encode_shared *s, const subject &of, const plan
     return lay_out(*h, chunk.whole, p.segment_log2, 0, l);
 }
 
+/* Shared memory of the blocks of measure() and encode(). */
+template <bool MATCHES>
+constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
+                               (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
+
 /* Finds out how many bits the segments have. */
+template <bool MATCHES>
 __global__ void __launch_bounds__(ENCODE_THREADS)
     measure(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
@@ -317,22 +289,22 @@ __global__ void __launch_bounds__(ENCODE_THREADS)
     layout l;
     head h;
 
-    if (!load_plan(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
+    if (!load_plan<MATCHES>(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
         return;
     uint32_t *bits = (uint32_t *)(lists.work + (size_t)chunk.first * BALE_CUDA_WORK);
     const segments own = segments_of(chunk, c, l.segments);
     if (h.f64)
-        measure_segments(work_of<uint64_t>(s, of, p, chunk, lists, l), own, bits,
+        measure_segments(work_of<uint64_t, MATCHES>(s, of, p, chunk, lists, l), own, bits,
                          bits + l.segments);
     else
-        measure_segments(work_of<uint32_t>(s, of, p, chunk, lists, l), own, bits,
+        measure_segments(work_of<uint32_t, MATCHES>(s, of, p, chunk, lists, l), own, bits,
                          bits + l.segments);
 }
 
 /* By a block: its share of a chunk, or all of it if segments are too long and have to be measured
  * again. Returns the stored length; 0: the chunk is stored raw. */
-template <typename WORD>
-__device__ inline uint32_t encode_share(encode_shared *s, work<WORD> w, const head &h,
+template <typename WORD, bool MATCHES>
+__device__ inline uint32_t encode_share(encode_shared *s, work<WORD, MATCHES> w, const head &h,
                                         const cuda_chunk &chunk, uint32_t c,
                                         const cuda_lists &lists)
 {
@@ -358,33 +330,40 @@ __device__ inline uint32_t encode_share(encode_shared *s, work<WORD> w, const he
     return (uint32_t)(w.l.bits + w.l.list + (s->bits[w.l.segments] + 7) / 8);
 }
 
+template <bool MATCHES>
 __device__ inline uint32_t encode_cell(encode_shared *s, const subject &of, const plan &p,
                                        const cuda_chunk &chunk, uint32_t c, const cuda_lists &lists)
 {
     layout l;
     head h;
 
-    if (!load_plan(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
+    if (!load_plan<MATCHES>(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
         return 0;
     const uint32_t *bits = (const uint32_t *)(lists.work + (size_t)chunk.first * BALE_CUDA_WORK);
     for (uint32_t i = threadIdx.x; i < l.segments; i += ENCODE_THREADS) {
         s->bits[i] = bits[i];
         s->listed[i] = bits[l.segments + i];
     }
-    return h.f64
-               ? encode_share(s, work_of<uint64_t>(s, of, p, chunk, lists, l), h, chunk, c, lists)
-               : encode_share(s, work_of<uint32_t>(s, of, p, chunk, lists, l), h, chunk, c, lists);
+    return h.f64 ? encode_share(s, work_of<uint64_t, MATCHES>(s, of, p, chunk, lists, l), h, chunk,
+                                c, lists)
+                 : encode_share(s, work_of<uint32_t, MATCHES>(s, of, p, chunk, lists, l), h, chunk,
+                                c, lists);
 }
 
 /* Writes the chunks, when measure() is done with all of them. */
+template <bool MATCHES>
 __global__ void __launch_bounds__(ENCODE_THREADS)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
     const uint32_t c = blockIdx.x;
     const cuda_chunk chunk = chunks[c];
-    const uint32_t length = encode_cell(s, subject_of(frames[chunk.frame], chunk.chunk_size),
-                                        *plan_of(lists, chunk.frame), chunk, c, lists);
+    const subject of = subject_of(frames[chunk.frame], chunk.chunk_size);
+
+    if (of.matches != MATCHES)
+        return;
+    const uint32_t length =
+        encode_cell<MATCHES>(s, of, *plan_of(lists, chunk.frame), chunk, c, lists);
 
     if (c == chunk.first && threadIdx.x == 0) {
         lists.packed_lengths[c] = length;

@@ -134,6 +134,7 @@ void cusz_table_make(const struct cusz_codes *codes, struct cusz_table *table)
     uint32_t at = 0;
 
     memset(table->look, 0, sizeof table->look);
+    table->matches = codes->matches;
     for (unsigned length = 1; length <= CUSZ_LENGTH_MAX; length++) {
         table->first[length] = table->end[length] = 0;
         table->at[length] = at;

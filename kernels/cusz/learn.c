@@ -62,18 +62,26 @@ static bool choose_order(struct cusz_work *work, const struct frame *frame, unsi
     return elements > 0 && listed <= elements / CUSZ_UNFIT;
 }
 
+/* Words of the chunk at byte at, behind the prediction. Returns how many. */
+static uint32_t predict_chunk(struct cusz_work *work, const struct frame *frame,
+                              const struct cusz_part *part, uint32_t at)
+{
+    const uint8_t *from;
+    const uint32_t count = elements_at(frame, at, &from);
+
+    if (frame->length > frame->chunk) /* else choose_order() has left them */
+        frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
+    frame->width->predict(work->words, work->scratch, count, part->strides, part->order);
+    return count;
+}
+
 /* Counts the tokens of all chunks, without runs; and those that zeros would be as runs. */
 static void count_tokens(struct cusz_work *work, const struct frame *frame,
                          const struct cusz_part *part, enum bale_field_pipeline pipeline,
                          uint32_t counts[CUSZ_TOKENS], uint32_t runs[CUSZ_RUNS])
 {
     for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
-        const uint32_t before = counts[0];
-        const uint8_t *from;
-        const uint32_t count = elements_at(frame, at, &from);
-        if (frame->length > frame->chunk) /* else they are there */
-            frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
-        frame->width->predict(work->words, work->scratch, count, part->strides, part->order);
+        const uint32_t before = counts[0], count = predict_chunk(work, frame, part, at);
         frame->width->count(work->words, count, counts);
         /* Runs of two zeros on average gain nothing, and looking for them takes long. */
         if (pipeline != BALE_PIPELINE_AUTO ||
@@ -130,6 +138,47 @@ static void choose_codes(enum bale_field_pipeline pipeline, uint32_t counts[CUSZ
     cusz_codes_make(codes);
 }
 
+/* Low bits of a token: of a word, or of a match. */
+static unsigned low_bits(uint32_t token, bool matches)
+{
+    if (token >= CUSZ_CLASSES)
+        return (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    if (!matches || token == 0 || token >= CUSZ_LONGEST)
+        return 0;
+    return cusz_match_low(token) + (token < CUSZ_FAR ? 0 : CUSZ_DISTANCE_BITS);
+}
+
+/* About how many bits tokens with matches take, in 1/65536. */
+static uint64_t estimate_matches(const uint32_t counts[CUSZ_TOKENS])
+{
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < CUSZ_TOKENS; i++)
+        bits += (uint64_t)counts[i] * low_bits(i, true);
+    return estimate(counts) + (bits << 16);
+}
+
+/* Makes codes for tokens with matches, long ones only or short ones, too. */
+static void learn_matches(struct cusz_work *work, const struct frame *frame, struct cusz_part *part)
+{
+    uint32_t few[CUSZ_TOKENS] = {0}, many[CUSZ_TOKENS] = {0};
+    const uint32_t *counts = few;
+
+    for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
+        const uint32_t count = predict_chunk(work, frame, part, at);
+        frame->width->count_matches(&work->matcher, work->words, count, few, many);
+    }
+    for (uint32_t i = 0; i < CUSZ_RUNS; i++) {
+        few[i]++;
+        many[i] += i < CUSZ_FAR ? i == 0 || i > 2 : i > CUSZ_FAR + 1;
+    }
+    if (estimate_matches(many) <= estimate_matches(few))
+        counts = many;
+    cusz_lengths_huffman(counts, part->codes.length);
+    cusz_codes_make(&part->codes);
+    part->segment_log2 = CUSZ_PIECE_LOG2;
+}
+
 /* The most elements that take CUSZ_SEGMENT_BITS on average. */
 static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct cusz_codes *codes,
                               uint32_t elements)
@@ -137,10 +186,8 @@ static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct c
     uint8_t log2 = CUSZ_SEGMENT_MAX;
     uint64_t bits = 0;
 
-    for (uint32_t i = 0; i < CUSZ_TOKENS; i++) {
-        const unsigned extra = i < CUSZ_CLASSES ? 0 : (i - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
-        bits += (uint64_t)counts[i] * (codes->length[i] + extra);
-    }
+    for (uint32_t i = 0; i < CUSZ_TOKENS; i++)
+        bits += (uint64_t)counts[i] * (codes->length[i] + low_bits(i, false));
     while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * CUSZ_SEGMENT_BITS)
         log2--;
     return log2;
@@ -167,6 +214,11 @@ bool cusz_learn(struct cusz_work *work, const struct bale_field *field, uint64_t
     orders = orders_of(field, frame.chunk / (uint32_t)frame.width->size, part->strides);
     if (!choose_order(work, &frame, orders, part))
         return false;
+    part->codes.matches = pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
+    if (part->codes.matches) {
+        learn_matches(work, &frame, part);
+        return true;
+    }
     count_tokens(work, &frame, part, pipeline, counts, runs);
     choose_codes(pipeline, counts, runs, &part->codes);
     part->segment_log2 =

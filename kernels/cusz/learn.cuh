@@ -5,6 +5,7 @@
 
 #include "kernels/cusz/book.cuh"
 #include "kernels/cusz/count.cuh"
+#include "kernels/cusz/part.cuh"
 
 namespace bale_cusz
 {
@@ -226,6 +227,37 @@ __device__ inline void lengths_equal(learn_shared *s)
     __syncthreads();
 }
 
+/* Low bits of a token with matches. */
+__device__ inline uint32_t low_bits(uint32_t token)
+{
+    if (token >= CUSZ_CLASSES)
+        return (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    return token > 0 && token < CUSZ_RUNS ? match_low(token) + match_distance_bits(token) : 0;
+}
+
+/* By a block: about how many bits tokens with matches take, in 1/65536. */
+__device__ inline uint64_t estimate_matches(learn_shared *s, uint32_t count)
+{
+    const uint64_t low = sum_of_all(s, (uint64_t)count * low_bits(threadIdx.x));
+
+    return estimate(s, count) + (low << 16);
+}
+
+/* By a block: makes code lengths for tokens with matches, long ones only or short ones, too. */
+__device__ inline void choose_matches(learn_shared *s)
+{
+    const uint32_t token = threadIdx.x, is_run = token < CUSZ_RUNS;
+    const bool is_long = token < CUSZ_FAR ? token == 0 || token > 2 : token > CUSZ_FAR + 1;
+    const uint32_t few = token < CUSZ_TOKENS ? s->t.counts[token] + is_run : 0;
+    const uint32_t many = token < CUSZ_TOKENS ? s->t.many[token] + (is_run && is_long) : 0;
+    const uint64_t bits = estimate_matches(s, many);
+
+    s->counts[token] = bits <= estimate_matches(s, few) ? many : few;
+    s->b.length[token] = 0;
+    __syncthreads();
+    lengths_huffman(s);
+}
+
 /* By a block: makes code lengths for what was counted. Returns the thread's token's count. */
 __device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline)
 {
@@ -264,66 +296,6 @@ __device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, uint3
     return log2;
 }
 
-/* By a thread: writes half bytes, the lower one of each byte first. */
-struct halves {
-    uint8_t *bytes;
-    uint32_t count;
-
-    __device__ void add(uint32_t half)
-    {
-        if (count % 2 == 0)
-            bytes[count / 2] = (uint8_t)half;
-        else
-            bytes[count / 2] |= (uint8_t)(half << 4);
-        count++;
-    }
-};
-
-/* By a thread: returns the bytes that code lengths take. */
-__device__ inline uint32_t write_lengths(const uint8_t *lengths, uint8_t *out)
-{
-    halves to = {out, 0};
-    uint32_t end = CUSZ_TOKENS;
-
-    while (lengths[end - 1] == 0)
-        end--;
-    for (uint32_t i = 0; i < end; i++) {
-        uint32_t more = 0;
-        to.add(lengths[i]);
-        if (lengths[i] > 0)
-            continue;
-        for (; more < 15 && lengths[i + 1] == 0; i++)
-            more++;
-        to.add(more);
-    }
-    return (to.count + 1) / 2;
-}
-
-__device__ inline void put32(uint8_t *out, uint32_t value)
-{
-    for (uint32_t k = 0; k < 4; k++)
-        out[k] = (uint8_t)(value >> 8 * k);
-}
-
-/* By a thread: returns the part's length. */
-__device__ inline uint32_t write_part(const subject &of, uint32_t order, uint32_t segment_log2,
-                                      const uint8_t *lengths, uint8_t *out)
-{
-    uint32_t length = CUSZ_HEAD;
-    uint64_t step;
-
-    memcpy(&step, &of.r.step, sizeof step);
-    out[0] =
-        (uint8_t)((of.size == 8 ? CUSZ_F64 : 0) | (of.r.big_endian ? CUSZ_BIG_ENDIAN : 0) |
-                  order << CUSZ_ORDER_AT | (segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT);
-    out[1] = (uint8_t)of.lead;
-    put32(out + 2, (uint32_t)step);
-    put32(out + 6, (uint32_t)(step >> 32));
-    for (uint32_t i = 1; i < order; i++, length += 4)
-        put32(out + length, of.strides[i]);
-    return length + write_lengths(lengths, out + length);
-}
-
 /* Makes the frame's part, and the plan behind it. A frame that the codec is not for has none. */
 __global__ void __launch_bounds__(LEARN_THREADS)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
@@ -345,9 +317,15 @@ __global__ void __launch_bounds__(LEARN_THREADS)
             lists.made[f].length = 0;
         return;
     }
-    add_runs(s, of, chunks, frame, lists, pipeline != BALE_PIPELINE_AUTO);
-    const uint32_t count = choose_codes(s, pipeline), order = best_order(s->t.costs, of.orders);
-    const uint32_t segment_log2 = choose_segment(s, count, frame.raw_length / of.size);
+    const uint32_t order = best_order(s->t.costs, of.orders);
+    uint32_t segment_log2 = CUSZ_PIECE_LOG2;
+    if (of.matches) {
+        choose_matches(s);
+    } else {
+        add_runs(s, of, chunks, frame, lists, pipeline != BALE_PIPELINE_AUTO);
+        const uint32_t count = choose_codes(s, pipeline);
+        segment_log2 = choose_segment(s, count, frame.raw_length / of.size);
+    }
     make_codes(&s->b, &s->fine);
     if (thread < CUSZ_TOKENS)
         plan_of(lists, f)->code[thread] = (uint32_t)s->b.code[thread] << 4 | s->b.length[thread];

@@ -68,7 +68,8 @@ uint32_t cusz_part_write(const struct cusz_part *part, uint8_t out[static CUSZ_P
     out[0] =
         (uint8_t)((part->rounding.type == BALE_ROUND_F64 ? CUSZ_F64 : 0) |
                   (part->rounding.big_endian ? CUSZ_BIG_ENDIAN : 0) | part->order << CUSZ_ORDER_AT |
-                  (part->segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT);
+                  (part->segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT |
+                  (part->codes.matches ? CUSZ_MATCHES : 0));
     out[1] = part->lead;
     bale_put64(out + 2, step);
     for (unsigned i = 1; i < part->order; i++, length += 4)
@@ -82,13 +83,14 @@ int cusz_part_read(struct bale_extent_part bytes, struct cusz_part *part)
     uint32_t length = CUSZ_HEAD;
     int err;
 
-    if (bytes.length < CUSZ_HEAD || bytes.length > CUSZ_PART || in[0] & CUSZ_SPARE)
+    if (bytes.length < CUSZ_HEAD || bytes.length > CUSZ_PART)
         return BALE_E_CORRUPT;
     err = bale_rounding_make(&part->rounding, in[0] & CUSZ_F64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
                              in[0] & CUSZ_BIG_ENDIAN, bale_get64(in + 2));
     part->order = in[0] >> CUSZ_ORDER_AT & 3;
     part->segment_log2 = (uint8_t)((in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN);
     part->lead = in[1];
+    part->codes.matches = in[0] & CUSZ_MATCHES;
     part->strides[0] = 1;
     if (err < 0 || part->lead >= bale_rounding_width(&part->rounding))
         return BALE_E_CORRUPT;

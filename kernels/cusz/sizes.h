@@ -14,6 +14,7 @@ enum {
     CUSZ_SEGMENT_MIN = 8, /* log2 of the elements of a segment */
     CUSZ_SEGMENT_MAX = 15,
     CUSZ_SEGMENT_BITS = 4096, /* a segment takes at most so many on average */
+    CUSZ_PIECE_LOG2 = 11,     /* of a segment with matches */
     CUSZ_ORDERS = 4,
     CUSZ_HEAD = 10, /* bytes of a part before strides and codebook */
     CUSZ_PART = CUSZ_HEAD + 2 * 4 + CUSZ_TOKENS,
@@ -29,7 +30,19 @@ enum {
     CUSZ_BIG_ENDIAN = 2,
     CUSZ_ORDER_AT = 2,
     CUSZ_SEGMENT_AT = 4,
-    CUSZ_SPARE = 128,
+    CUSZ_MATCHES = 128,
+};
+
+/* Matches, where the part has CUSZ_MATCHES. */
+enum {
+    CUSZ_FAR = 8,            /* tokens 8 to 14: at another distance than 1 */
+    CUSZ_LONGEST = 15,       /* this token: CUSZ_MATCH_MOST words, at distance 1 */
+    CUSZ_MATCH_LESS = 2,     /* what lengths are coded without */
+    CUSZ_MATCH_MOST = 257,   /* words */
+    CUSZ_MATCH_FEW = 4,      /* the least words of a match */
+    CUSZ_MATCH_MANY = 16,    /* the same, if token 1 has no code */
+    CUSZ_SYMBOL_MAX = 65535, /* a segment with such a folded word or a greater one has none */
+    CUSZ_DISTANCE_BITS = 8,
 };
 
 enum { CUSZ_HAS_LIST = 128 }; /* in a chunk's first byte */

@@ -15,6 +15,7 @@ struct subject {
     uint32_t strides[CUSZ_ORDERS - 1];
     uint32_t orders; /* to choose from; 0: the codec is not for the frame */
     uint32_t lead, size;
+    bool matches; /* they are asked for */
 };
 
 /* As many orders as dimensions are known, and one without prediction. */
@@ -47,6 +48,7 @@ __device__ inline subject subject_of(const cuda_frame &frame, uint32_t chunk_siz
     s.r.big_endian = field.big_endian;
     s.size = field.type == BALE_FIELD_F64 ? 8 : 4;
     s.lead = (uint32_t)((field.offset - frame.offset) % s.size);
+    s.matches = field.pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
     s.orders = orders_of(field, chunk_size / s.size, s.strides);
     return s;
 }

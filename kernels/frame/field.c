@@ -12,7 +12,8 @@ static const char *const types[BALE_FIELD_TYPES] = {
     [BALE_FIELD_F32] = "f32", [BALE_FIELD_F64] = "f64", [BALE_FIELD_I16] = "i16",
     [BALE_FIELD_I32] = "i32", [BALE_FIELD_I64] = "i64", [BALE_FIELD_NPY] = "npy",
 };
-static const char *const pipelines[BALE_PIPELINES] = {"auto", "huffman", "rle", "rle+huffman"};
+static const char *const pipelines[BALE_PIPELINES] = {"auto", "huffman", "rle", "rle+huffman",
+                                                      "gpulz+huffman"};
 
 /* One key and its value, up to a comma or the end. */
 struct word {
@@ -31,7 +32,7 @@ const char *bale_field_explain(uint8_t codec)
 {
     return bale_codec_is_lossy(codec)
                ? "f32 or f64, then abs=E, or rel=E,range=LOW:HIGH; dims=XxYxZ, be, offset=N, "
-                 "pipeline=auto, huffman, rle or rle+huffman; or npy,abs=E"
+                 "pipeline=auto, huffman, rle, rle+huffman or gpulz+huffman; or npy,abs=E"
                : "f32, f64, i16, i32 or i64, then dims=XxYxZ, be, offset=N";
 }
 
@@ -197,7 +198,7 @@ static int finish_field(const char *name, uint8_t codec, const struct parse *p,
     if (p->offset.at && read_count(p->offset.at, &field->offset) != p->offset.at + p->offset.length)
         return refuse(why, name, "offset as a number of bytes");
     if (pipeline < 0)
-        return refuse(why, name, "pipeline=auto, huffman, rle or rle+huffman");
+        return refuse(why, name, "pipeline=auto, huffman, rle, rle+huffman or gpulz+huffman");
     field->pipeline = (uint8_t)pipeline;
     if (bale_codec_is_lossy(codec)) {
         err = finish_bound(name, p, field, why);

@@ -13,6 +13,7 @@ static const struct codec_setting settings[] = {
     {"cusz:f32,abs=0.001953125,dims=30x20x100,pipeline=rle+huffman", SETTINGS},
     {"cusz:f32,abs=0.001953125,be,offset=3,pipeline=rle", SETTINGS_FRAMES},
     {"cusz:f64,abs=0.0009765625,dims=100x100,pipeline=huffman", SETTINGS_FRAMES},
+    {"cusz:f32,abs=0.001953125,dims=30x20x100,pipeline=gpulz+huffman", SETTINGS},
     {.text = NULL},
 };
 
@@ -84,6 +85,16 @@ static void sample_sparse(uint8_t *raw, size_t length)
     round_all(BALE_ROUND_F32, false, 0x1p-8, raw, length);
 }
 
+/* A few rows of waves, again and again. */
+static void sample_repeated(uint8_t *raw, size_t length)
+{
+    for (size_t i = 0; i < length / 4; i++) {
+        const float x = (float)(wave(i % 60) * (i % 7000 < 3500));
+        memcpy(raw + 4 * i, &x, 4);
+    }
+    round_all(BALE_ROUND_F32, false, 0x1p-8, raw, length);
+}
+
 static void sample_big_endian(uint8_t *raw, size_t length)
 {
     sample_waves(raw, length - 3);
@@ -120,6 +131,10 @@ static const struct codec_sample samples[] = {
      "binary64, some far from their neighbours"},
     {"huffman", "cusz:f32,abs=0.001953125,pipeline=huffman", 20000, 12, sample_waves,
      "no runs, and a prediction in one dimension"},
+    {"gpulz", "cusz:f32,abs=0.001953125,pipeline=gpulz+huffman", 48000, 14, sample_repeated,
+     "matches, short ones, too"},
+    {"gpulz-long", "cusz:f64,abs=0.0009765625,pipeline=gpulz+huffman,dims=30x20", 48000, 14,
+     sample_doubles, "long matches only, and segments that have none"},
     {.name = NULL},
 };
 
@@ -181,7 +196,7 @@ enum { AT_FLAGS, AT_LEAD, AT_STEP, AT_CODES = 10 };
 /* A stream and what it stands for. */
 struct plan {
     struct codec_bytes part, b;
-    uint8_t raw[1201];
+    uint8_t raw[2400];
     uint32_t raw_length;
 };
 enum { ELEMENTS = 275, LONG = 256, LONG_BITS = 48 };
@@ -227,6 +242,45 @@ static void plan_make(struct plan *p, bool lists)
     }
 }
 
+/* The bits of each of two segments, and the raw bytes of those that are right. */
+static const char near_and_far[] = "11101 11110 0000"    /* -1, 1, 0 */
+                                   "1000 1 00000010"     /* 5 words at distance 3 */
+                                   "11111 00011"         /* -66 */
+                                   "11100 0111 1110100"; /* 257 and 246 at distance 1 */
+static const char near[] = "11101 0110 010101";          /* -1, 87 at distance 1 */
+enum { PIECE = 512, WITH_MATCHES = 600 };
+
+static void add_float(struct plan *p, float x);
+
+static unsigned bits_in(const char *bits)
+{
+    unsigned count = 0;
+
+    for (; *bits; bits++)
+        count += *bits != ' ';
+    return count;
+}
+
+/* Order 1, with matches, in segments of 2^9 elements. */
+static void plan_matches(struct plan *p, const char *first, const char *second)
+{
+    static const int8_t begin[] = {-1, 1, 0, -1, 1, 0, -1, 1};
+    uint32_t held = 0;
+    int32_t sum = 0;
+
+    *p = (struct plan){.raw_length = 0};
+    add_part(&p->part, 1 << 2 | 1 << 4 | 128, 0);
+    bytes_add_number(&p->b, 9, 1);
+    bytes_add_number(&p->b, bits_in(first), 2);
+    bytes_add_number(&p->b, bits_in(second), 2);
+    add_bits(&p->b, &held, first);
+    add_bits(&p->b, &held, second);
+    for (int i = 0; i < WITH_MATCHES; i++) {
+        sum += i < 8 ? begin[i] : i < PIECE ? -66 : -1;
+        add_float(p, (float)sum / 2);
+    }
+}
+
 /* Whom the streams are for. */
 struct visitor {
     codec_stream_visit *visit;
@@ -259,7 +313,7 @@ struct change {
 enum { END = 1 << 16 };
 
 static const struct change changes[] = {
-    {"spare-part", "a spare bit of the part", true, false, AT_FLAGS, 1 << 2 | 128},
+    {"spare-part", "runs of zeros in a part with matches", true, false, AT_FLAGS, 1 << 2 | 128},
     {"lead", "a lead of an element", true, false, AT_LEAD, 4},
     {"step-negative", "a negative step", true, false, AT_STEP + 7, 0xbf},
     {"codes-over", "codes that are too many", true, false, AT_CODES, 0x43},
@@ -330,6 +384,30 @@ static void bad_parts(const struct visitor *to)
     show(to, false, "tokens", "lengths of more tokens than there are", &p);
 }
 
+static void bad_matches(const struct visitor *to)
+{
+    static const struct {
+        const char *name, *what, *first, *second;
+    } bad[] = {
+        {"match-first", "a match before which there are no words", near_and_far, "0110 010101"},
+        {"match-before", "a match that begins before its segment",
+         "11101 11110 0000 1000 1 00000011", near},
+        {"match-long", "a match over the end of its segment", near_and_far, "11101 0110 010110"},
+        {"match-longest", "257 words over the end of a segment", near_and_far, "11101 11100"},
+        {"match-short", "matches that stand for too few words", near_and_far, "11101 0110 010100"},
+        {"match-length-cut", "a segment that ends in a match's length", near_and_far,
+         "11101 0110 01010"},
+        {"match-distance-cut", "a segment that ends in a match's distance", near_and_far,
+         "11101 11010 010101 0000000"},
+    };
+    struct plan p;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        plan_matches(&p, bad[i].first, bad[i].second);
+        show(to, false, bad[i].name, bad[i].what, &p);
+    }
+}
+
 static void streams(codec_stream_visit *visit, void *arg)
 {
     const struct visitor to = {visit, arg};
@@ -339,8 +417,11 @@ static void streams(codec_stream_visit *visit, void *arg)
     show(&to, true, "by-hand", "two segments", &p);
     plan_make(&p, true);
     show(&to, true, "listed-by-hand", "a lead, a tail and two listed elements", &p);
+    plan_matches(&p, near_and_far, near);
+    show(&to, true, "matches-by-hand", "matches at distances of 1 and 3, and the longest", &p);
     bad_bytes(&to);
     bad_parts(&to);
+    bad_matches(&to);
 }
 
 /* A short chunk has no room for a codebook. */

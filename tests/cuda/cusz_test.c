@@ -26,6 +26,7 @@ enum kind {
     NAN_EDGE, /* one of so many is near the edge at which the codec is not for them */
     FEW,      /* three values */
     SLOW,     /* one-dimensional, hardly changing */
+    AGAIN,    /* the same again and again, at distances in and out of reach */
     KINDS
 };
 
@@ -56,6 +57,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
         return random % 17 ? 0 : random >> 10 & 1 ? NAN : 1e30;
     case FEW:
         return (double)(random % 3);
+    case AGAIN:
+        return random % 700 ? (double)(i % (i / 3000 * 37 % 300 + 1) * 7 % 13) : 300000;
     default:
         return rint(sin(i * 1e-5) * 3e5);
     }

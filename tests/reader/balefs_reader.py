@@ -364,7 +364,7 @@ def check_record(codec: int, kind: int, flags: int, pipeline: int, rounds: int, 
     lossy = codec in LOSSY
     require(kind in ((1, 2, 6) if lossy else (1, 2, 3, 4, 5)), f"{what}: type", "one of the codec",
             kind)
-    require(pipeline <= (3 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
+    require(pipeline <= (4 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
     require(rounds <= (3 if lossy else 0), f"{what}: rounding", "one of the codec", rounds)
     if lossy:
         require(2 << 52 <= step <= 2044 << 52, f"{what}: step", "2^-1021 to 2^1021", f"{step:016x}")

@@ -6,7 +6,7 @@ import struct
 from typing import Optional
 
 RUNS, CLASSES, TOKENS, LONGEST, CHUNK = 16, 143, 371, 15, 1 << 20
-F64, BIG_ENDIAN, LISTED = 1, 2, 128
+F64, BIG_ENDIAN, MATCHES, LISTED = 1, 2, 128, 128
 
 
 class Corrupt(Exception):
@@ -20,7 +20,8 @@ def require(good: bool) -> None:
 
 class Part:
     def __init__(self, part: bytes) -> None:
-        require(len(part) >= 10 and part[0] < 128)
+        require(len(part) >= 10)
+        self.matches = part[0] & MATCHES > 0
         self.width = 8 if part[0] & F64 else 4
         self.order = ">" if part[0] & BIG_ENDIAN else "<"
         self.lead = part[1]
@@ -81,10 +82,25 @@ class Bits:
         raise Corrupt
 
 
+def match(words: list[int], token: int, bits: Bits) -> list[int]:
+    """Words that equal earlier ones of the segment."""
+    length, distance = 257, 1
+    if token < 15:
+        low = token if token < 8 else token - 7
+        length = (1 << low) + 2 + bits.take(low)
+        distance = 1 if token < 8 else 1 + bits.take(8)
+    require(distance <= len(words))
+    source = words[-distance:]
+    return [source[i % distance] for i in range(length)]
+
+
 def segment(part: Part, bits: Bits, count: int) -> list[int]:
     words: list[int] = []
     while len(words) < count:
         token = bits.token(part.codes)
+        if part.matches and 0 < token < RUNS:
+            words += match(words, token, bits)
+            continue
         if token < RUNS:
             words += [0] * (1 << token)
             continue

@@ -708,7 +708,7 @@ class Bad(Case):
             (dict(id=1), "container id"), (dict(height=254), "height"), (dict(height=9), "height"),
             (dict(height=0), "tree"), (dict(position=223), "position"), (dict(size=51), "length"),
             (dict(tree=1), "checksum"), (dict(type=0), "type"), (dict(type=6), "npy"),
-            (dict(type=7), "type"), (dict(pipeline=4), "pipeline"), (dict(rounds=4), "rounding"),
+            (dict(type=7), "type"), (dict(pipeline=5), "pipeline"), (dict(rounds=4), "rounding"),
             (dict(x=0), "dims"), (dict(x=wide), "dims"), (dict(x=1 << 32, y=1 << 32), "dims"),
             (dict(offset=1 << 63), "offset"), (dict(step=0), "step"), (dict(type=3), "type")]
 
