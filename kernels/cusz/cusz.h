@@ -18,8 +18,8 @@
 struct cusz_codes {
     uint16_t code[CUSZ_TOKENS];
     uint8_t length[CUSZ_TOKENS];
-    uint32_t literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
-    bool matches;                    /* what tokens 1 to 15 stand for; else runs of zeros */
+    cusz_codeword literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
+    bool matches;                         /* what tokens 1 to 15 stand for; else runs of zeros */
 };
 
 /* An extent part, taken apart. */

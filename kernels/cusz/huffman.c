@@ -113,7 +113,7 @@ bool cusz_codes_make(struct cusz_codes *codes)
         codes->code[i] = (uint16_t)next[codes->length[i]]++;
     for (uint32_t i = 0; i < CUSZ_LITERALS; i++) {
         const uint32_t token = i ? CUSZ_RUNS - 1 + i : 0;
-        codes->literal[i] = (uint32_t)codes->code[token] << 4 | codes->length[token];
+        codes->literal[i] = (cusz_codeword)codes->code[token] << 4 | codes->length[token];
     }
     return true;
 }

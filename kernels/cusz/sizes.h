@@ -1,6 +1,21 @@
-/* The numbers of spec.md, for the CPU's code and the device's. */
+/* The numbers of spec.md, for the CPU's code and the device's. tests/bench/paper-cusz compiles the
+ * codec with others, in a program of its own, to show what they are worth. */
 #ifndef BALE_KERNELS_CUSZ_SIZES_H
 #define BALE_KERNELS_CUSZ_SIZES_H
+
+#include <stdint.h>
+
+#ifndef BALE_CUSZ_SEGMENT_BITS
+#define BALE_CUSZ_SEGMENT_BITS 4096
+#define BALE_CUSZ_CODEWORD 32
+#endif
+
+/* A code and its length in a table, in memory. */
+#if BALE_CUSZ_CODEWORD == 64
+typedef uint64_t cusz_codeword;
+#else
+typedef uint32_t cusz_codeword;
+#endif
 
 enum {
     CUSZ_CHUNK = 1 << 20, /* bytes of a chunk at most */
@@ -13,8 +28,8 @@ enum {
     CUSZ_LOOK = 11,       /* bits of a code that are looked up at once */
     CUSZ_SEGMENT_MIN = 8, /* log2 of the elements of a segment */
     CUSZ_SEGMENT_MAX = 15,
-    CUSZ_SEGMENT_BITS = 4096, /* a segment takes at most so many on average */
-    CUSZ_PIECE_LOG2 = 11,     /* of a segment with matches */
+    CUSZ_SEGMENT_BITS = BALE_CUSZ_SEGMENT_BITS, /* a segment takes at most so many on average */
+    CUSZ_PIECE_LOG2 = 11,                       /* of a segment with matches */
     CUSZ_ORDERS = 4,
     CUSZ_HEAD = 10, /* bytes of a part before strides and codebook */
     CUSZ_PART = CUSZ_HEAD + 2 * 4 + CUSZ_TOKENS,

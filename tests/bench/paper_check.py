@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what paper_test.sh measured: every figure is there, and every table shows it.
 
-usage: paper_check.py culzss|gpulz|fsst DIR
+usage: paper_check.py culzss|gpulz|fsst|cusz DIR
 """
 
 import json
@@ -17,6 +17,11 @@ FSST_CODECS = ["fsst", "gpulz", "lzr", "lz4", "zstd:1"]
 FSST_SWEPT = [f"split {split}, X {longs}, K {pairs}" for split, longs, pairs in (
     (512, 1024, 512), (256, 1024, 512), (1024, 1024, 512), (2048, 1024, 512), (512, 512, 512), (512, 2048, 512),
     (512, 1024, 256), (512, 1024, 1024))]
+CUSZ = ("turbulence", "density", "gray-scott", "wavefield", "particles")
+CUSZ_PIPELINES = ("auto", "huffman", "rle", "rle+huffman", "gpulz+huffman")
+CUSZ_SWEPT = [f"segments of {segment} bits, codewords of {codeword}" for segment, codeword in (
+    (4096, 32), (4096, 64), (1024, 32), (2048, 32), (8192, 32), (16384, 32))]
+CUSZ_CURVES = {"cusz", "cusz, gpulz+huffman", "SZ3"}
 GRID = [f"gpulz:s={s},w={w},c={c}" for c in (2048, 4096, 8192, 16384, 65536) for w in (32, 64, 128, 255)
         for s in (1, 2, 4, 8)]
 LEVELS = [f"gpulz:level={level}" for level in (1, 2, 3, 4)]
@@ -36,6 +41,8 @@ def expected(which, gpu):
     """Systems by what is measured."""
     if which == "fsst":
         return expected_fsst(gpu)
+    if which == "cusz":
+        return {what: set(CUSZ_SWEPT) for what in ("compress", "decompress", "compressed size")}
     codecs = OTHERS[1:] if which == "culzss" else [*GRID, *LEVELS, *OTHERS]
     libraries = [] if which == "culzss" and not gpu else ["lz4"] if which == "culzss" else ["lz4", "zstd:1"]
     speeds = {f"{codec}, {place}" for codec in [*codecs, *libraries] for place in ("1 core", "2 cores")}
@@ -122,10 +129,50 @@ def check_fsst(rows, text, kinds):
     assert size["fsst"] < 60
 
 
+def check_cusz(rows, text, gpu, kinds):
+    places = ["1 core", "2 cores", *(["GPU"] if gpu else [])]
+    speeds = {f"{pipeline}, {place}" for pipeline in CUSZ_PIPELINES for place in places}
+    for kind in kinds:
+        for bound in ("0.01", "0.001", "0.0001"):
+            for what in ("compress", "decompress"):
+                assert set(rows[what, f"{kind}, {bound}"]) == speeds, (kind, bound, rows[what, f"{kind}, {bound}"])
+            size = {one: values[0] for one, values in rows["compressed size", f"{kind}, {bound}"].items()}
+            assert set(size) == set(CUSZ_PIPELINES)
+            assert size["rle+huffman"] < size["rle"] < 100, (kind, bound)
+            assert size["auto"] < 1.2 * min(size.values()), (kind, bound)
+        assert len(rows["stage", f"{kind}, {CUSZ_SWEPT[0]}"]) == 11
+        rate = {bound: rows["bits a value", f"{kind}, {bound:g}"] for bound in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)}
+        for bound, bits in rate.items():
+            assert set(bits) == CUSZ_CURVES and bits["SZ3"] == [32]
+            error = rows["largest error", f"{kind}, {bound:g}"]
+            assert 0.5 < error["cusz"][0] <= 1 and error["cusz"] == error["cusz, gpulz+huffman"], (kind, bound, error)
+        assert list(rate.values()) == sorted(rate.values(), key=lambda bits: bits["cusz"])
+    assert list(rows["codebook", ""]) == ["8", "16", "32", "64", "128", "256", "371"]
+    parts = text.split("\n\n")
+    for title, lines in {"pipelines: ratio, ": 15, "pipelines: ratios of their": 15, "pipelines, 1 core": 15, "codebooks": 1,
+                         "deflate and inflate": 18, "stages": 11, "rate and distortion": 7 * len(kinds)}.items():
+        table = next(part for part in parts if part.startswith(title)).splitlines()
+        assert len(table) == 2 + lines, (title, len(table))
+        assert all(" - " not in line + " " for line in table), title
+    assert any(part.startswith("pipelines, GPU") for part in parts) == gpu
+    assert "left out: PFPL: it is not here: give --pfpl DIR" in text and "left out: SZ3" not in text
+
+
+def check_picture(which, picture, kinds, gpu):
+    words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
+    if which == "cusz":
+        assert len(picture.getElementsByTagName("polyline")) == len(CUSZ_CURVES) * len(kinds)
+        assert all(words.count(curve) == len(kinds) for curve in CUSZ_CURVES)
+        return
+    shown = "gpulz" if which == "fsst" else "culzss:v=2"
+    assert words.count("compress") == len(kinds) and f"{shown}, 2 cores" in words
+    assert (f"{shown}, GPU" in words) == gpu
+
+
 def main(which, work):
     runs = {"cpu": False, "gpu": True, **({"file": False} if which == "gpulz" else {})}
     for name, gpu in runs.items():
-        kinds = {"culzss": CULZSS, "gpulz": GPULZ, "fsst": FSST}[which]
+        kinds = {"culzss": CULZSS, "gpulz": GPULZ, "fsst": FSST, "cusz": CUSZ}[which]
         kinds = {"cpu": kinds, "gpu": kinds[-2:], "file": ("int32", "file")}[name]
         found = json.loads((work / f"{name}.json").read_text(encoding="utf-8"))
         text = (work / f"{name}.out").read_text(encoding="utf-8")
@@ -136,17 +183,15 @@ def main(which, work):
             assert word in text, word
         if which == "culzss":
             check_culzss(rows, text, gpu, kinds)
+        elif which == "cusz":
+            check_cusz(rows, text, gpu, kinds)
         elif which == "fsst":
             check_fsst(rows, text, kinds)
             if gpu:
                 check_stages(rows, text, kinds)
         else:
             check_gpulz(rows, text, gpu, kinds)
-        picture = xml.dom.minidom.parse(str(work / f"{name}.svg"))
-        words = [node.firstChild.data for node in picture.getElementsByTagName("text") if node.firstChild]
-        shown = "gpulz" if which == "fsst" else "culzss:v=2"
-        assert words.count("compress") == len(kinds) and f"{shown}, 2 cores" in words
-        assert (f"{shown}, GPU" in words) == gpu
+        check_picture(which, xml.dom.minidom.parse(str(work / f"{name}.svg")), kinds, gpu)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 SPEED = {"compress": 1e5, "decompress": 2e5}
-TAKEN = ("gpulz", "culzss", "lz4")
+TAKEN = ("gpulz", "culzss", "lz4", "cusz")
 
 
 def add_gpu(found):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tests/bench/paper-culzss, paper-gpulz or paper-fsst, at its smallest, without a GPU and with a stand-in of one: every table is
+# tests/bench/paper-culzss, paper-gpulz, paper-fsst or paper-cusz, at its smallest, without a GPU and with a stand-in of one: every table is
 # complete, JSON and picture are well formed, wrong usage and other bytes are reported, and nothing is left behind.
-# usage: paper_test.sh culzss|gpulz|fsst, with BALE_SOURCE and BALE_BUILD in the environment
+# usage: paper_test.sh culzss|gpulz|fsst|cusz, with BALE_SOURCE and BALE_BUILD in the environment
 set -euo pipefail
 
 which=$1
@@ -47,7 +47,7 @@ mkdir -p "$work/gpu/tools/examples/solver"
 ln -s "$BALE_SOURCE/tests/bench/paper_gpu.py" "$work/gpu/tools/balefs"
 ln -s "$build/tools/examples/solver/bale-solver" "$work/gpu/tools/examples/solver/bale-solver"
 mkdir -p "$work/gpu/tests/bench" "$work/path"
-for sweep in "$build"/tests/bench/fsst_sweep-*; do ln -s "$sweep" "$work/gpu/tests/bench/"; done
+for sweep in "$build"/tests/bench/{fsst_sweep-,cusz_}*; do ln -s "$sweep" "$work/gpu/tests/bench/"; done
 for split in 256 512 1024 2048; do
     cat >"$work/gpu/tests/bench/fsst_stages-$split-1024-512" <<END
 #!/bin/sh
@@ -59,6 +59,12 @@ END
 done
 printf '#!/bin/sh\necho "==ERROR== no counters here"; exit 1\n' >"$work/path/ncu"
 chmod +x "$work/path/ncu"
+# A compressor that makes nothing smaller.
+cat >"$work/path/sz3" <<'END'
+#!/bin/sh
+[ "$1 $2 $4 $6" = "-f -i -z -o" ] && cp "$3" "$5" && cp "$3" "$7"
+END
+chmod +x "$work/path/sz3"
 export PATH=$work/path:$PATH
 measure cpu --build "$build"
 # What a GPU adds does not depend on the data: two kinds show it.
@@ -66,6 +72,7 @@ case $which in
 culzss) kinds="kernel tarball,highly compressible" ;;
 gpulz) kinds="float-2d,float-1d" ;;
 fsst) kinds="uuids,genome" ;;
+cusz) kinds="wavefield,particles" ;;
 esac
 measure gpu --build "$work/gpu" --kinds "$kinds"
 printf 'twenty letters and more, twenty letters and less\n' >"$work/file"
@@ -84,6 +91,13 @@ elif [ "$which" = culzss ]; then
     printf '#!/bin/sh\ncase "$*" in *d*) head -c 131072 /dev/zero ;; *) head -c 99 ;; esac\n' >"$work/bin/bzip2"
     chmod +x "$work/bin/bzip2"
     PATH=$work/bin:$PATH refuses 1 'other bytes came back' --build "$build" --kinds 'highly compressible'
+elif [ "$which" = cusz ]; then
+    mkdir -p "$work/wrong/tests/bench"
+    ln -s "$build/tools" "$work/wrong/tools"
+    refuses 1 'build bale_cusz_sweep' --build "$work/wrong" --kinds density
+    ln -s "$build/tests/bench/cusz_fields" "$work/wrong/tests/bench/cusz_fields"
+    ln -s "$build/tests/bench/cusz_sweep-1024-32" "$work/wrong/tests/bench/cusz_sweep-4096-32"
+    refuses 1 'has other sizes' --build "$work/wrong" --kinds density
 else
     # A program with other sizes than its name says is detected.
     mkdir -p "$work/wrong/tests/bench"

@@ -46,22 +46,24 @@ class Meter:
         return json.loads(run(self.balefs, "bench", "engine", "--json", "--threads", self.threads, "--sizes", flight,
                               "--seconds", seconds, path))
 
-    def _bench(self, kind, path, settings):
+    def _bench(self, kind, path, settings, names):
         words = [word for setting in settings for word in ("--codec", setting)]
         words += ["--extent", self.extent] if self.extent else []
         found = json.loads(run(self.balefs, "bench", "--json", "--runs", self.samples, "--threads", self.threads,
                                "--limit", path.stat().st_size, *words, path))
-        for setting, result in zip(settings, found["codecs"], strict=True):
+        for setting, result in zip(names, found["codecs"], strict=True):
             self.add(SIZE, kind, setting, 100 * result["stored"] / found["bytes"])
             for key, where in (("one", ONE), ("all", self.all), ("gpu", GPU)):
                 if result.get(key) and (key != "all" or self.threads > 1):
                     self.add(COMPRESS, kind, named(setting, where), result[key]["compress"])
                     self.add(DECOMPRESS, kind, named(setting, where), result[key]["decompress"])
 
-    def codecs(self, kind, path, settings):
-        """On one core, on all, and, if the GPU does it, by its kernels alone."""
+    def codecs(self, kind, path, settings, names=None):
+        """On one core, on all, and, if the GPU does it, by its kernels alone. names: of the systems, if these are not the
+        settings."""
+        names = names or settings
         for first in range(0, len(settings), SETTINGS):
-            self._bench(kind, path, settings[first:first + SETTINGS])
+            self._bench(kind, path, settings[first:first + SETTINGS], names[first:first + SETTINGS])
 
     def from_host(self, kind, path, settings):
         """On the GPU, from the host's memory to the host's. settings: by the name of the codec, as balefs bench engine

@@ -1,4 +1,4 @@
-"""What paper-culzss, paper-gpulz and paper-fsst have in common: their options, where they work, how they end."""
+"""What paper-culzss, paper-gpulz, paper-fsst and paper-cusz have in common: their options, where they work, how they end."""
 
 import argparse
 import json
@@ -19,8 +19,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 NAMES = 215  # how wide those of systems are in the picture
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 HOW = """how it is measured:
-  balefs    balefs bench: from memory to memory; extents of 128 KiB (paper-fsst: 1 MiB), chunks of 64 KiB; what comes
-            back is compared
+  balefs    balefs bench: from memory to memory; extents of 128 KiB (paper-fsst, paper-cusz: 1 MiB), chunks of 64 KiB
+            (paper-cusz: of four planes, at most 1 MiB); what comes back is compared
   GPU       kernels alone, on data that is in the GPU's memory; what comes back is compared
   GPU from host  balefs bench engine: from memory to memory, all of the data under way; includes that what was encoded
             is decoded on the GPU and compared
@@ -111,6 +111,10 @@ class Program:
         """Systems."""
         raise NotImplementedError
 
+    def picture(self, meter, machine):
+        """As SVG."""
+        return picture.draw(report.only(meter.results, self.sources, self.pictured(meter)), machine, self.title, NAMES)
+
     # ---- The run ----
 
     def tell(self, text):
@@ -126,9 +130,8 @@ class Program:
         machine["systems"] = "; ".join(system for system in self.pictured(meter) if system in measured)
         print(*report.head(machine, self.described), "", *self.tables(medians, meter), sep="\n")
         if self.plan.svg:
-            chosen = report.only(meter.results, self.sources, self.pictured(meter))
             both = {**machine, "machine": machine["machine"] + (f", {meter.gpu}" if meter.gpu else "")}
-            self.plan.svg.write_text(picture.draw(chosen, both, self.title, NAMES), encoding="utf-8")
+            self.plan.svg.write_text(self.picture(meter, both), encoding="utf-8")
         if self.plan.json:
             self.plan.json.write_text(json.dumps({"machine": machine, "data": self.described,
                                                   "results": meter.results.as_json()}, indent=1) + "\n",
