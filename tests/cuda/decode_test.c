@@ -53,7 +53,8 @@ static void run_jobs(struct exact_items *list)
 
 static void add(struct exact_items *list, const struct codec_case *c, uint32_t length)
 {
-    exact_add(list, codec_setting_random(c->id, &list->state), exact_below(list, codec_case_kinds(c)), length, 16);
+    exact_add(list, codec_setting_random(c->id, &list->state),
+              exact_below(list, codec_case_kinds(c)), length, 16);
     if (list->count == EXACT_ITEMS)
         run_jobs(list);
 }
