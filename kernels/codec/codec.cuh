@@ -59,4 +59,17 @@ struct cuda_codec_ops {
     cudaError_t (*decode)(const cuda_batch *batch);
 };
 
+/* Of a codec of our own that needs nothing else. */
+constexpr cuda_codec_ops bale_cuda_own_steps(decltype(cuda_codec_ops::open) open,
+                                             decltype(cuda_codec_ops::encode) encode,
+                                             decltype(cuda_codec_ops::decode) decode)
+{
+    cuda_codec_ops ops = {};
+
+    ops.open = open;
+    ops.encode = encode;
+    ops.decode = decode;
+    return ops;
+}
+
 #endif

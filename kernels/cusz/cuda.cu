@@ -93,16 +93,6 @@ cudaError_t decode(const cuda_batch *b)
     return bale_launch::start(bale_cusz::decode, b->count, threads, bale_cusz::decode_room(threads),
                               b->stream, b->chunks, b->lists, b->to);
 }
-
-constexpr cuda_codec_ops steps()
-{
-    cuda_codec_ops ops = {};
-
-    ops.open = open;
-    ops.encode = encode;
-    ops.decode = decode;
-    return ops;
-}
 } // namespace
 
-extern const cuda_codec_ops bale_cuda_cusz = steps();
+extern const cuda_codec_ops bale_cuda_cusz = bale_cuda_own_steps(open, encode, decode);

@@ -94,16 +94,6 @@ cudaError_t decode(const cuda_batch *b)
                            : cudaSuccess;
         });
 }
-
-constexpr cuda_codec_ops steps()
-{
-    cuda_codec_ops ops = {};
-
-    ops.open = open;
-    ops.encode = encode;
-    ops.decode = decode;
-    return ops;
-}
 } // namespace
 
-extern const cuda_codec_ops bale_cuda_float = steps();
+extern const cuda_codec_ops bale_cuda_float = bale_cuda_own_steps(open, encode, decode);

@@ -47,16 +47,6 @@ cudaError_t decode(const cuda_batch *b)
     return bale_launch::start(bale_fsst::decode, b->count, bale_fsst::THREADS,
                               sizeof(decode_shared), b->stream, b->chunks, b->lists, b->to);
 }
-
-constexpr cuda_codec_ops steps()
-{
-    cuda_codec_ops ops = {};
-
-    ops.open = open;
-    ops.encode = encode;
-    ops.decode = decode;
-    return ops;
-}
 } // namespace
 
-extern const cuda_codec_ops bale_cuda_fsst = steps();
+extern const cuda_codec_ops bale_cuda_fsst = bale_cuda_own_steps(open, encode, decode);
