@@ -8,11 +8,9 @@
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
-#include "tests/cuda/exact_harm.h"
-#include "tests/cuda/exact_items.h"
-#include "tests/cuda/rig.h"
+#include "tests/cuda/exact_run.h"
 
-enum { WATCHDOG_MS = 300000, ROUNDS = 40, CHUNK = 65536 };
+enum { ROUNDS = 40, CHUNK = 65536 };
 
 #define PICK(list, values) (values)[exact_below(list, sizeof(values) / sizeof *(values))]
 
@@ -116,16 +114,6 @@ static uint32_t any_length(struct exact_items *list)
     return 1 + exact_below(list, PICK(list, most));
 }
 
-static void run_jobs(struct exact_items *list)
-{
-    exact_encode_all(list);
-    exact_drop_zero(list);
-    exact_decode_all(list);
-    exact_harm_all(list);
-    exact_decode_all(list);
-    list->count = 0;
-}
-
 static void add_array(struct exact_items *list)
 {
     struct exact_job *job = &list->jobs[list->count];
@@ -144,29 +132,19 @@ static void add_array(struct exact_items *list)
          job->data, job->length);
     exact_encode_on_cpu(list, job);
     if (++list->count == EXACT_ITEMS)
-        run_jobs(list);
+        exact_run_jobs(list);
 }
 
 int main(int argc, char **argv)
 {
     static struct exact_items list;
-    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
     const int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
     struct rig rig;
 
-    setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
-    rig_load(&rig, argv[1]);
-    exact_items_open(&list, &rig, argc > 3 ? strtoull(argv[3], NULL, 0) : 19);
-    rig_open(&rig, &options);
+    exact_begin(&list, &rig, argv[1], argc > 3 ? strtoull(argv[3], NULL, 0) : 19);
     exact_decode_streams(&list, codec_case_of(BALE_CODEC_CUSZ));
     for (int i = 0; i < rounds * EXACT_ITEMS; i++)
         add_array(&list);
-    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
-    CHECK(!rig_stats(&rig).lost);
-    printf("%s: %lu items encoded, %u left to the CPU, %lu decoded, of which %u refused\n",
-           rig_stats(&rig).device, list.encoded, list.unsuited, list.decoded, list.refused);
-    rig_close(&rig);
-    exact_items_close(&list);
-    return check_result();
+    return exact_end(&list);
 }

@@ -7,9 +7,7 @@
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
-#include "tests/cuda/exact_harm.h"
-#include "tests/cuda/exact_items.h"
-#include "tests/cuda/rig.h"
+#include "tests/cuda/exact_run.h"
 
 /* How much is done. */
 struct amount {
@@ -22,25 +20,15 @@ static const struct amount amounts[] = {
     {"", 80, 1, 1}, {"--few", 3, 37, 1}, {"--fewest", 1, 109, 7}};
 
 enum {
-    WATCHDOG_MS = 300000, /* an emulated device is slow */
+    /* an emulated device is slow */
     PIECE = 2048, /* codecs may cut chunks into pieces of a power of two bytes, from this one on */
     CHUNK = 65536,
 };
 
-static void run_jobs(struct exact_items *list)
-{
-    exact_encode_all(list);
-    exact_drop_zero(list);
-    exact_decode_all(list);
-    exact_harm_all(list);
-    exact_decode_all(list);
-    list->count = 0;
-}
-
 static void run_if_full(struct exact_items *list)
 {
     if (list->count == EXACT_ITEMS)
-        run_jobs(list);
+        exact_run_jobs(list);
 }
 
 /* The n-th codec that is tested here, which a device does, from 0 until NULL. */
@@ -87,7 +75,7 @@ static void test_grid(struct exact_items *list, const struct amount *amount)
                     exact_add(list, setting, kind, CHUNK + 4500 - n % 3, 16);
                     run_if_full(list);
                 }
-    run_jobs(list);
+    exact_run_jobs(list);
 }
 
 /* The shortest chunks, and those about a piece's end. */
@@ -101,7 +89,7 @@ static void test_lengths(struct exact_items *list, const struct amount *amount)
             if (length % amount->length_step == 0)
                 add_any(list, CHUNK - PIECE + length, 16);
         }
-    run_jobs(list);
+    exact_run_jobs(list);
 }
 
 /* The streams that the codecs' cases make by hand: every rule is broken. */
@@ -138,7 +126,7 @@ static void test_parts(struct exact_items *list)
                           n % 5 == 4 ? DATA_MIXED : DATA_TEXT,
                           c->least + exact_below(list, n % 4 ? 9000 : 100000),
                           (uint8_t)(12 + n % 5));
-            run_jobs(list);
+            exact_run_jobs(list);
         }
     }
 }
@@ -165,29 +153,19 @@ static void test_open(struct exact_items *list)
 int main(int argc, char **argv)
 {
     static struct exact_items list;
-    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
     const struct amount *amount = &amounts[0];
     struct rig rig;
 
-    setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
     for (size_t i = 0; i < sizeof amounts / sizeof amounts[0]; i++)
         if (argc > 2 && strcmp(argv[2], amounts[i].option) == 0)
             amount = &amounts[i];
-    rig_load(&rig, argv[1]);
-    exact_items_open(&list, &rig, 11);
-    rig_open(&rig, &options);
+    exact_begin(&list, &rig, argv[1], 11);
     test_open(&list);
     test_lengths(&list, amount);
     test_streams(&list);
     test_parts(&list);
     test_grid(&list, amount);
     test_random(&list, amount);
-    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
-    CHECK(!rig_stats(&rig).lost);
-    printf("%s: %lu items encoded, %u left to the CPU, %lu decoded, of which %u refused\n",
-           rig_stats(&rig).device, list.encoded, list.unsuited, list.decoded, list.refused);
-    rig_close(&rig);
-    exact_items_close(&list);
-    return check_result();
+    return exact_end(&list);
 }

@@ -5,12 +5,10 @@
 #define EXACT_LENGTH_MAX 600000
 #include "format/err.h"
 #include "tests/check.h"
-#include "tests/cuda/exact_harm.h"
-#include "tests/cuda/exact_items.h"
+#include "tests/cuda/exact_run.h"
 #include "tests/cuda/float_items.h"
-#include "tests/cuda/rig.h"
 
-enum { WATCHDOG_MS = 300000, CHUNK = 65536, LONG_CHUNK = 4 * CHUNK, PART = 13, ROUNDS = 40 };
+enum { CHUNK = 65536, LONG_CHUNK = 4 * CHUNK, PART = 13, ROUNDS = 40 };
 
 static uint32_t pick(struct exact_items *list, const uint32_t *from, uint32_t count)
 {
@@ -72,16 +70,6 @@ static struct bale_field any_field(struct exact_items *list, const struct float_
     return field;
 }
 
-static void run_jobs(struct exact_items *list)
-{
-    exact_encode_all(list);
-    exact_drop_zero(list);
-    exact_decode_all(list);
-    exact_harm_all(list);
-    exact_decode_all(list);
-    list->count = 0;
-}
-
 static void add_array(struct exact_items *list)
 {
     struct float_array array = any_array(list);
@@ -100,7 +88,7 @@ static void add_array(struct exact_items *list)
     float_fill(&array, lead, job->data, job->length);
     exact_encode_on_cpu(list, job);
     if (++list->count == EXACT_ITEMS)
-        run_jobs(list);
+        exact_run_jobs(list);
 }
 
 /* ---- Parts that were not chosen ---- */
@@ -171,25 +159,15 @@ static void add_part(struct exact_items *list)
 int main(int argc, char **argv)
 {
     static struct exact_items list;
-    const struct bale_gpu_options options = {.verify = true, .watchdog_ms = WATCHDOG_MS};
     const int rounds = argc > 2 ? atoi(argv[2]) : ROUNDS;
     struct rig rig;
 
-    setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
-    rig_load(&rig, argv[1]);
-    exact_items_open(&list, &rig, argc > 3 ? strtoull(argv[3], NULL, 0) : 5);
-    rig_open(&rig, &options);
+    exact_begin(&list, &rig, argv[1], argc > 3 ? strtoull(argv[3], NULL, 0) : 5);
     for (int i = 0; i < rounds * EXACT_ITEMS; i++)
         add_part(&list);
     decode_streams(&list);
     for (int i = 0; i < rounds * EXACT_ITEMS; i++)
         add_array(&list);
-    CHECK_EQ_U(rig_stats(&rig).mismatches, 0);
-    CHECK(!rig_stats(&rig).lost);
-    printf("%s: %lu items encoded, %u left to the CPU, %lu decoded, of which %u refused\n",
-           rig_stats(&rig).device, list.encoded, list.unsuited, list.decoded, list.refused);
-    rig_close(&rig);
-    exact_items_close(&list);
-    return check_result();
+    return exact_end(&list);
 }
