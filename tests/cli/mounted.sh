@@ -11,8 +11,11 @@ mkdir "$mnt"
 run 0 init --codec zstd:3 "$store"
 run 0 mount -o engine=cpu "$store" "$mnt" # whose figures are looked at below
 # The thread of the log runs only where the system has none; those of the lanes while requests come.
-is "balefs balefs-cpu balefs-drop balefs-fetch balefs-flush balefs-lock balefs-pool balefs-read balefs-relief balefs-session balefs-thaw" \
-    "$(sort -u /proc/"$(process "$mnt")"/task/*/comm | grep -vxE 'balefs-(log|lane)' | paste -sd' ')" "names of the threads"
+# A thread that has just begun has its maker's name.
+names() { sort -u /proc/"$(process "$mnt")"/task/*/comm | grep -vxE 'balefs-(log|lane)' | paste -sd' '; }
+wanted="balefs balefs-cpu balefs-drop balefs-fetch balefs-flush balefs-lock balefs-pool balefs-read balefs-relief balefs-session balefs-thaw"
+names_are() { [ "$(names)" = "$wanted" ]; }
+soon names_are || is "$wanted" "$(names)" "names of the threads"
 yes 'a line that repeats, and a number: 0123456789' | head -c 1000000 >"$work/text" || true
 
 # --- settings: files, directories, names
