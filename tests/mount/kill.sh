@@ -14,9 +14,13 @@ store=$work/store mnt=$work/mnt logs=$work/logs
 mkdir "$mnt" "$logs"
 "$BALEFS" init "$store" || fail "init"
 
-# kill_it DELAY
+# kill_it DELAY [WRITING]: the writers stop after so long
 kill_it() {
     local status=0
+    if [ -n "${2:-}" ]; then
+        sleep "$2"
+        kill -STOP "$worker"
+    fi
     sleep "$1"
     if ! "$killer" kill "$daemon" "$logs"; then
         wait "$daemon" || status=$?
@@ -34,16 +38,20 @@ worker=
 for ((i = 1; i <= kills; i++)); do
     mount_up "$store" "$mnt" -o "${options[i % 3]}" # the dead one lies below
     check "after kill $((i - 1))"
+    writing=
     case $((i % 9)) in
-    0) # long enough for the age limit
-        delay=6.$(printf '%03d' $((RANDOM % 1000))) ;;
+    0) # long enough for the age limit, every other time of what is written no more
+        delay=6.$(printf '%03d' $((RANDOM % 1000)))
+        [ $((i % 2)) = 1 ] || writing=1.$(printf '%03d' $((RANDOM % 1000)))
+        ;;
     4) # at its beginning
         delay=0.0$(printf '%02d' $((RANDOM % 100))) ;;
     *) delay=$((RANDOM % 2)).$(printf '%03d' $((RANDOM % 1000))) ;;
     esac
     "$killer" work "$mnt" "$logs" &
     worker=$!
-    kill_it "$delay"
+    kill_it "$delay" "$writing"
+    [ -z "$writing" ] || kill -CONT "$worker"
     wait "$worker" || fail "the writers ended badly"
     if [ $((i % 6)) = 0 ]; then
         # Killed again, while it takes over or soon after.
