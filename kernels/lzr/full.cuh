@@ -155,10 +155,12 @@ __device__ inline uint32_t agreeing(const ahead &a, const ahead &b)
     return differ != 0 ? n + ((uint32_t)__ffs((int)differ) - 1) / 8 : MEASURED;
 }
 
+constexpr uint32_t RANK_OF_BYTE = 4;
+
 /* How good a match is: four for each byte, less the log2 of the offset. 0: there is none. */
 __device__ inline uint32_t rank_of(uint32_t length, uint32_t offset)
 {
-    return length > 0 ? 4 * length + (uint32_t)__clz((int)offset) : 0;
+    return length > 0 ? RANK_OF_BYTE * length + (uint32_t)__clz((int)offset) : 0;
 }
 
 /* By a warp: the nearest candidate that agrees in four bytes, or in eight, as a match: offset,

@@ -13,7 +13,7 @@ constexpr uint32_t RUN_PRICE = 20; /* of the run before a match */
 constexpr uint32_t LENGTH_FIRST = 30, CLASS_FIRST = 2, LENGTH_PRICE_MOST = 140;
 constexpr uint32_t OFFSET_FIRST = 80, OFFSET_PRICE_MOST = 176, REPEAT_FIRST = 32, REPEAT_MORE = 10;
 constexpr uint32_t QUARTER = 24; /* of the class among those of the same log2 */
-constexpr uint32_t SAMPLED = 4;
+constexpr uint32_t SAMPLED = 8;
 constexpr uint32_t SAMPLE_LEAST = 64; /* matches from which on a sample is one */
 
 /* The price of what was counted so often, of total. */

@@ -26,8 +26,8 @@ constexpr uint32_t SEQUENCES_MAX = MATCHES_MOST * ENCODE_THREADS + BALE_CUDA_CEL
 constexpr uint32_t ROUNDS_MAX = SEQUENCES_MAX / 32 + 1;
 constexpr uint32_t GROUPS_MAX = SEQUENCES_MAX / GROUP + BALE_CUDA_CELL / GROUP_LITERALS + 2;
 /* Level 2: the bytes for which a thread finds the cheapest ways, the threads that do, and how many
- * of the last costs they keep: more than twice MEASURED. */
-constexpr uint32_t LANE = 256, LANES = BALE_CUDA_CELL / LANE, REACH = 64;
+ * of the last costs they keep. */
+constexpr uint32_t LANES = ENCODE_THREADS, LANE = BALE_CUDA_CELL / LANES, REACH = 2 * MEASURED;
 constexpr uint32_t BEFORE_BYTES = 16, BEHIND_BYTES = 32; /* around a chunk, that may be read */
 constexpr uint32_t WORDS_OVER = 512; /* words: what a stream may take more until that is seen */
 constexpr uint32_t TABLES_OF_ALL = LITERAL_TABLES + 3; /* literals, runs, matches, offsets */

@@ -7,7 +7,10 @@
 
 namespace bale_lzr
 {
-constexpr uint32_t WARM_UP_WAYS = 64; /* bytes behind a thread's own, where it begins */
+constexpr uint32_t WARM_UP_WAYS = 32; /* bytes behind a thread's own, where it begins */
+constexpr uint32_t NOWHERE = 1 << 16; /* an offset with which nothing agrees */
+constexpr uint32_t TOGETHER = 16;     /* positions, whose bytes are loaded together */
+static_assert(LANE + WARM_UP_WAYS + 2 * MEASURED <= MATCH_MOST, "no match becomes longer");
 
 /* A thread on its way from the end of its bytes to their begin: the match that is known at a
  * position, and the first one of the cheapest way from there. Both go on to the left as long as bytes
@@ -15,7 +18,7 @@ constexpr uint32_t WARM_UP_WAYS = 64; /* bytes behind a thread's own, where it b
 class way_finder
 {
   public:
-    /* start: from there on nothing is counted. limit: no match reaches beyond. */
+    /* start: where it begins. limit: no match reaches beyond. */
     __device__ way_finder(full_shared *f, uint32_t start, uint32_t limit)
         : f_(f), costs_(f->s.costs + 2 * threadIdx.x), start_(start), limit_(limit)
     {
@@ -26,31 +29,29 @@ class way_finder
         *cost_at(start_) = 0;
     }
 
-    /* The positions of [first, end), both multiples of 16, the last first. Unless it is NULL, what is
-     * chosen goes to `chosen`, which may be `found`, and its bits are set. */
+    /* The positions of [first, end), both multiples of TOGETHER, the last first. Unless it is NULL,
+     * what is chosen goes to `chosen`, which may be `found`, and its bits are set. */
     __device__ void find(uint32_t first, uint32_t end, const uint32_t *found, uint32_t *chosen)
     {
         uint32_t taken = 0;
         uint4 next = end > first ? *(const uint4 *)(found + end - 4) : uint4{};
 
         for (uint32_t p = end; p > first;) {
-            const uint4 raw = *(const uint4 *)(f_->s.words + (p - 16 + BEFORE_BYTES) / 4);
-            uint32_t words[4] = {raw.w, raw.z, raw.y, raw.x};
+            uint4 raw = *(const uint4 *)(f_->s.words + (p - TOGETHER + BEFORE_BYTES) / 4);
 #pragma unroll 1
-            for (uint32_t k = 0; k < 4; k++) {
+            for (uint32_t k = 0; k < TOGETHER / 4; k++) {
                 const uint4 now = next;
-                const uint32_t bytes = words[0];
-                words[0] = words[1];
-                words[1] = words[2];
-                words[2] = words[3];
+                const uint32_t bytes = raw.w;
+                raw = uint4{0, raw.x, raw.y, raw.z};
                 p -= 4;
                 if (p > first)
                     next = *(const uint4 *)(found + p - 4);
                 uint4 here;
-                here.w = step(p + 3, bytes >> 24, now.w);
-                here.z = step(p + 2, bytes >> 16 & 255, now.z);
-                here.y = step(p + 1, bytes >> 8 & 255, now.y);
-                here.x = step(p, bytes & 255, now.x);
+                uint16_t *costs = cost_at(p);
+                here.w = step(p + 3, bytes >> 24, now.w, costs + 2 * LANES + 1);
+                here.z = step(p + 2, bytes >> 16 & 255, now.z, costs + 2 * LANES);
+                here.y = step(p + 1, bytes >> 8 & 255, now.y, costs + 1);
+                here.x = step(p, bytes & 255, now.x, costs);
                 taken = taken << 4 | (uint32_t)(here.x != 0) | (uint32_t)(here.y != 0) << 1 |
                         (uint32_t)(here.z != 0) << 2 | (uint32_t)(here.w != 0) << 3;
                 if (chosen)
@@ -68,91 +69,85 @@ class way_finder
         return costs_ + p / 2 % (REACH / 2) * (2 * LANES) + p % 2;
     }
 
-    /* behind: the cost from behind the match at p. */
-    __device__ void offer(uint32_t p, uint32_t length, uint32_t offset, uint32_t price,
-                          uint32_t behind)
-    {
-        const bool repeats = offset == last_ && p + length <= next_;
-        const uint32_t cost =
-            behind + f_->length_price[length] + (repeats ? f_->repeat_price : price);
-
-        if (cost < cost_) {
-            cost_ = cost;
-            chosen_ = offset | length << 16;
-        }
-    }
-
     /* Whether the byte at p is that one so far before it. */
     __device__ bool agrees(uint32_t p, uint32_t byte, uint32_t offset) const
     {
-        return p >= offset && f_->s.byte(p - offset) == byte;
+        return (int)(p - offset) >= 0 && f_->s.byte(p - offset) == byte;
     }
 
     /* The best match at p: the one found there, or that of p + 1. */
     __device__ void inherit(uint32_t p, uint32_t byte, uint32_t found)
     {
-        const uint32_t found_length = min(found >> 16, limit_ - p);
-        const uint32_t rank = found_length >= LEAST ? rank_of(found_length, found & 0xffff) : 0;
+        const uint32_t offset = found & 0xffff, length = min(found >> 16, limit_ - p);
+        const bool goes_on = agrees(p, byte, offset_);
 
-        length_ = length_ > 0 && agrees(p, byte, offset_) ? min(length_ + 1, MATCH_MOST) : 0;
-        if (rank > rank_of(length_, offset_)) {
-            length_ = found_length;
-            offset_ = found & 0xffff;
-            price_ = f_->offset_price[log2_of(offset_)];
-            behind_ = *cost_at(min(p + length_, start_));
-            behind_less_ = *cost_at(min(p + length_ - 1, start_));
+        price_less_ = length_price_;
+        length_ = goes_on ? length_ + 1 : 0;
+        rank_ = goes_on ? rank_ + RANK_OF_BYTE : 0;
+        offset_ = goes_on ? offset_ : NOWHERE;
+        if (length >= LEAST && rank_of(length, offset) > rank_) {
+            rank_ = rank_of(length, offset);
+            length_ = length;
+            offset_ = offset;
+            price_ = f_->offset_price[log2_of(offset)];
+            price_less_ = f_->length_price[length - 1];
+            behind_ = *cost_at(min(p + length, start_));
+            behind_less_ = *cost_at(min(p + length - 1, start_));
         }
+        length_price_ = f_->length_price[length_];
     }
 
     /* The first match of the cheapest way from p + 1: how far its offset agrees. */
     __device__ void repeat(uint32_t p, uint32_t byte)
     {
-        if (last_ == 0 || !agrees(p, byte, last_)) {
-            last_length_ = 0;
-            return;
-        }
-        if (last_length_ == 0)
-            last_behind_ = cost_;
-        last_length_ = min(last_length_ + 1, MATCH_MOST);
+        last_behind_ = last_length_ == 0 ? cost_ : last_behind_;
+        last_length_ = agrees(p, byte, last_) ? last_length_ + 1 : 0;
     }
 
-    /* Returns the match that the cheapest way begins with, or 0. */
-    __device__ uint32_t step(uint32_t p, uint32_t byte, uint32_t found)
+    /* Returns the match that the cheapest way begins with, or 0. What is not offered has a price that
+     * is too high. */
+    __device__ uint32_t step(uint32_t p, uint32_t byte, uint32_t found, uint16_t *cost)
     {
-        chosen_ = 0;
-        if (p >= start_)
-            return 0;
         inherit(p, byte, found);
         repeat(p, byte);
-        cost_ += f_->literal_price[byte];
-        if (length_ >= LEAST)
-            offer(p, length_, offset_, price_, behind_);
-        if (length_ > LEAST)
-            offer(p, length_ - 1, offset_, price_, behind_less_);
-        if (last_length_ >= LENGTH_NONE)
-            offer(p, last_length_, last_, last_price_, last_behind_);
-        if (chosen_ != 0) {
-            next_ = p;
-            if ((chosen_ & 0xffff) != last_) {
-                last_ = offset_;
-                last_length_ = length_;
-                last_price_ = price_;
-                last_behind_ = behind_;
-            }
-        }
-        *cost_at(p) = (uint16_t)cost_;
-        return chosen_;
+        const uint32_t literal = cost_ + f_->literal_price[byte];
+        const uint32_t whole = behind_ + price_ + length_price_;
+        const uint32_t less = behind_less_ + price_ + price_less_;
+        const uint32_t again = last_behind_ + f_->length_price[last_length_] +
+                               (p + last_length_ <= next_ ? f_->repeat_price : last_price_);
+        uint32_t length = 0;
+
+        cost_ = literal;
+        length = length_ >= LEAST && whole < cost_ ? length_ : length;
+        cost_ = length_ >= LEAST ? min(cost_, whole) : cost_;
+        length = length_ > LEAST && less < cost_ ? length_ - 1 : length;
+        cost_ = length_ > LEAST ? min(cost_, less) : cost_;
+        const bool repeats = last_length_ >= LENGTH_NONE && again < cost_;
+        cost_ = repeats ? again : cost_;
+        const bool changes = length > 0 && !repeats && offset_ != last_;
+        next_ = length > 0 || repeats ? p : next_;
+        const uint32_t chosen = repeats      ? last_ | last_length_ << 16
+                                : length > 0 ? offset_ | length << 16
+                                             : 0;
+        last_ = changes ? offset_ : last_;
+        last_length_ = changes ? length_ : last_length_;
+        last_price_ = changes ? price_ : last_price_;
+        last_behind_ = changes ? behind_ : last_behind_;
+        *cost = (uint16_t)cost_;
+        return chosen;
     }
 
     full_shared *f_;
     uint16_t *costs_;
     uint32_t start_, limit_;
-    uint32_t cost_ = 0, chosen_ = 0; /* from the position on; the match there, or 0 */
-    /* Of the match: length 0: there is none. What the way costs behind it, and a byte before that. */
-    uint32_t offset_ = 1, length_ = 0, price_ = 0, behind_ = 0, behind_less_ = 0;
-    /* Of the first match of the cheapest way: how many bytes agree at the position with its offset.
+    uint32_t cost_ = 0; /* from the position on */
+    /* The match, if its length is not 0: how good it is; the prices of its offset, of its length, and
+     * of that less one; what the way costs from its end on, and from a byte before that. */
+    uint32_t offset_ = NOWHERE, length_ = 0, rank_ = 0;
+    uint32_t price_ = 0, length_price_ = 0, price_less_ = 0, behind_ = 0, behind_less_ = 0;
+    /* The first match of the cheapest way: how many bytes agree at the position with its offset.
      * Where the match begins. */
-    uint32_t last_ = 0, last_length_ = 0, last_price_ = 0, last_behind_ = 0, next_ = 0;
+    uint32_t last_ = NOWHERE, last_length_ = 0, last_price_ = 0, last_behind_ = 0, next_ = 0;
 };
 
 __device__ inline uint32_t round_up(uint32_t value, uint32_t to)
@@ -193,8 +188,9 @@ struct way_range {
     __device__ way_range(uint32_t index, uint32_t length)
         : begin(min(index * LANE, length)), end(min(begin + LANE, length)), start(), limit()
     {
-        limit = min((begin / SEGMENT + 1) * SEGMENT, length);
-        start = min(end + WARM_UP_WAYS, limit);
+        limit = (begin / SEGMENT + 1) * SEGMENT;
+        end = round_up(end, TOGETHER);
+        start = min(end + WARM_UP_WAYS, min(limit, round_up(length, TOGETHER)));
     }
 };
 
@@ -208,11 +204,11 @@ __device__ inline void find_ways(full_shared *f, uint32_t length, uint32_t *foun
 
     if (range.begin < length) {
         way.begin();
-        way.find(round_up(range.end, 16), round_up(range.start, 16), found, NULL);
+        way.find(range.end, range.start, found, NULL);
     }
     __syncthreads();
     if (range.begin < length)
-        way.find(range.begin, round_up(range.end, 16), found, found);
+        way.find(range.begin, range.end, found, found);
     __syncthreads();
 }
 
@@ -225,11 +221,11 @@ __device__ inline void learn_prices(full_shared *f, uint32_t length, const uint3
 
     if (threadIdx.x < LANES / SAMPLED && range.begin < length) {
         uint32_t *chosen = scratch + threadIdx.x * LANE - range.begin;
-        uint32_t last = 0, upto = range.begin, p = range.begin;
+        uint32_t last = 0, upto = range.begin;
         way_finder way(f, range.start, range.limit);
         way.begin();
-        way.find(round_up(range.end, 16), round_up(range.start, 16), found, NULL);
-        way.find(range.begin, round_up(range.end, 16), found, chosen);
+        way.find(range.end, range.start, found, NULL);
+        way.find(range.begin, range.end, found, chosen);
         const auto count = [&](uint32_t at, uint32_t n, uint32_t offset) {
             for (; upto < at; upto++)
                 atomicAdd(&f->literals[f->s.byte(upto)], 1u);
@@ -238,8 +234,7 @@ __device__ inline void learn_prices(full_shared *f, uint32_t length, const uint3
             upto = at + n;
             last = offset;
         };
-        for (uint32_t half = 0; half < 2; half++) /* so many matches as there may be */
-            p = follow(f, chosen, p, min(range.begin + (half + 1) * (LANE / 2), range.end), count);
+        follow(f, chosen, range.begin, min(range.end, length), count);
     }
     __syncthreads();
     prices_of_sample(f);
