@@ -1,5 +1,5 @@
-/* lzr on the device: the search of level 2. Every position looks for two matches, of four bytes and
- * of eight, and keeps the better one. */
+/* lzr on the device: the search of level 2. Every position looks for a match of eight bytes, or else
+ * of four. */
 #ifndef BALE_KERNELS_LZR_FULL_CUH
 #define BALE_KERNELS_LZR_FULL_CUH
 
@@ -163,53 +163,55 @@ __device__ inline uint32_t rank_of(uint32_t length, uint32_t offset)
     return length > 0 ? RANK_OF_BYTE * length + (uint32_t)__clz((int)offset) : 0;
 }
 
-/* By a warp: the nearest candidate that agrees in four bytes, or in eight, as a match: offset,
- * length << 16; 0: there is none. own: the candidate in the position's own part. table: of the own
- * part, the entry of the hash. */
+/* By a warp: the nearest candidate that agrees in four bytes, or in eight, of those lanes that want
+ * one; returns whether there is one. own: the candidate in the position's own part. table: of the
+ * own part, the entry of the hash. */
 template <uint32_t LOG2, bool IS_EIGHT>
-__device__ inline uint32_t nearest(const encode_shared *s, const ahead &here, uint32_t p,
-                                   uint32_t part, uint32_t own, const uint16_t *table,
-                                   uint32_t most)
+__device__ inline bool nearest(const encode_shared *s, const ahead &here, bool wanted, uint32_t own,
+                               uint32_t part, const uint16_t *table, uint32_t *candidate)
 {
-    const auto agrees = [&](uint32_t q) {
-        return (s->bytes(q) == here.of[0]) & (!IS_EIGHT || s->bytes(q + 4) == here.of[1]);
+    const auto agrees = [&](uint32_t q) { /* the bytes at NONE may be read */
+                                          return (q != NONE) & (s->bytes(q) == here.of[0]) &
+                                                 (!IS_EIGHT || s->bytes(q + 4) == here.of[1]);
     };
-    const bool valid = most >= TAIL;
-    uint32_t q = own; /* the bytes at NONE may be read */
-    bool fine = valid & (q != NONE) & agrees(q);
+    uint32_t q = own;
+    bool fine = wanted && agrees(q);
 
-    for (; part > 0 && __any_sync(ALL, valid && !fine); part--) {
+    for (; part > 0 && __any_sync(ALL, wanted && !fine); part--) {
         table -= 1 << LOG2;
-        if (valid && !fine) {
+        if (wanted && !fine) {
             q = *table;
-            fine = (q != NONE) & agrees(q);
+            fine = agrees(q);
         }
     }
-    if (!__any_sync(ALL, fine))
-        return 0;
-    const ahead there(s, fine ? q : p);
-    return fine ? (p - q) | min(agreeing(here, there), most) << 16 : 0;
+    *candidate = fine ? q : *candidate;
+    return fine;
 }
 
-/* By a warp: the match at base + lane(), from its two candidates. The better one is measured on. */
+/* By a warp: the match at base + lane(): with a candidate that agrees in eight bytes, otherwise with
+ * one that agrees in four. */
 __device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uint32_t base,
                                       uint32_t notes)
 {
-    const uint32_t p = base + lane(), part = base / PART, most = p < length ? length - p : 0;
+    const uint32_t p = base + lane(), part = base / PART;
+    const bool valid = p + TAIL <= length;
     const ahead here(&f->s, p);
-    const uint32_t four = hash_of_four(here.of[0]), eight = hash_of_eight(here.of[0], here.of[1]);
-    const uint32_t a = nearest<EIGHTS_LOG2, true>(&f->s, here, p, part, notes >> 16,
-                                                  f->eights + (part << EIGHTS_LOG2) + eight, most);
-    const uint32_t b = nearest<TABLE_LOG2, false>(&f->s, here, p, part, notes & 0xffff,
-                                                  f->s.tables + (part << TABLE_LOG2) + four, most);
+    const uint16_t *eights =
+        f->eights + (part << EIGHTS_LOG2) + hash_of_eight(here.of[0], here.of[1]);
+    const uint16_t *fours = f->s.tables + (part << TABLE_LOG2) + hash_of_four(here.of[0]);
+    uint32_t q = p;
+    bool fine = nearest<EIGHTS_LOG2, true>(&f->s, here, valid, notes >> 16, part, eights, &q);
 
-    const uint32_t match = rank_of(a >> 16, a & 0xffff) >= rank_of(b >> 16, b & 0xffff) ? a : b;
-    const bool is_long = match >> 16 == MEASURED;
-    if (!__any_sync(ALL, is_long))
-        return match;
-    const ahead behind(&f->s, p + MEASURED),
-        there(&f->s, p + MEASURED - (is_long ? match & 0xffff : 0));
-    return is_long ? (match & 0xffff) | min(MEASURED + agreeing(behind, there), most) << 16 : match;
+    fine |=
+        nearest<TABLE_LOG2, false>(&f->s, here, valid && !fine, notes & 0xffff, part, fours, &q);
+    if (!__any_sync(ALL, fine))
+        return 0;
+    uint32_t n = agreeing(here, ahead(&f->s, q));
+    if (__any_sync(ALL, fine && n == MEASURED)) {
+        const uint32_t more = agreeing(ahead(&f->s, p + MEASURED), ahead(&f->s, q + MEASURED));
+        n += n == MEASURED ? more : 0;
+    }
+    return fine ? (p - q) | min(n, length - p) << 16 : 0;
 }
 
 /* By a block: no position has been inserted. */

@@ -13,7 +13,9 @@ constexpr uint32_t RUN_PRICE = 20; /* of the run before a match */
 constexpr uint32_t LENGTH_FIRST = 30, CLASS_FIRST = 2, LENGTH_PRICE_MOST = 140;
 constexpr uint32_t OFFSET_FIRST = 80, OFFSET_PRICE_MOST = 176, REPEAT_FIRST = 32, REPEAT_MORE = 10;
 constexpr uint32_t QUARTER = 24; /* of the class among those of the same log2 */
-constexpr uint32_t SAMPLED = 8;
+constexpr uint32_t FIRST_EVERY =
+    4;                          /* of so many times 2 KiB, those whose literals are counted first */
+constexpr uint32_t SAMPLED = 8; /* of so many threads' bytes, those that are a sample */
 constexpr uint32_t SAMPLE_LEAST = 64; /* matches from which on a sample is one */
 
 /* The price of what was counted so often, of total. */
@@ -92,7 +94,7 @@ __device__ inline void first_prices(full_shared *f, uint32_t length, const uint3
     if (t <= OFFSETS_LOG2)
         f->offsets[t] = 0;
     __syncthreads();
-    for (uint32_t p = 4 * t; p - 4 * lane() < length; p += 4 * ENCODE_THREADS)
+    for (uint32_t p = 4 * t; p - 4 * lane() < length; p += FIRST_EVERY * 4 * ENCODE_THREADS)
         count_literals(f, length, p, p < length ? *(const uint4 *)(found + p) : uint4{});
     __syncthreads();
     price_literals(f);
