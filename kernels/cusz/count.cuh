@@ -9,6 +9,7 @@
 namespace bale_cusz
 {
 constexpr unsigned COUNT_THREADS = 256, COUNT_WARPS = COUNT_THREADS / 32;
+constexpr uint32_t SAMPLE_DEEP = 8; /* elements whose loads a thread has in flight */
 
 /* Sums over a frame's chunks, in the cell of its part until that is made; zeros at first. */
 struct totals {
@@ -113,13 +114,27 @@ __device__ inline void sample_share(const differences<WORD> &d, const subject &s
 {
     uint32_t costs[CUSZ_ORDERS] = {0}, listed = 0;
 
-    for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += COUNT_THREADS) {
-        const uint32_t place = i % CUSZ_SAMPLE_EVERY;
-        bool is_listed;
-        quantised(d.r, d.elements.load(i), &is_listed);
-        listed += is_listed;
-        if (place < CUSZ_SAMPLE_RUN && d.count - (i - place) >= CUSZ_SAMPLE_RUN)
-            add_costs(d, s, i, costs);
+    for (uint32_t first = of.begin + threadIdx.x; first < of.end;
+         first += SAMPLE_DEEP * COUNT_THREADS) {
+        WORD v[SAMPLE_DEEP];
+#pragma unroll
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
+            v[k] =
+                first + k * COUNT_THREADS < of.end ? d.elements.load(first + k * COUNT_THREADS) : 0;
+#pragma unroll
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++) {
+            bool is_listed;
+            quantised(d.r, v[k], &is_listed);
+            listed += is_listed;
+        }
+    }
+    /* A share begins where a stretch of the sample may. */
+    for (uint32_t k = threadIdx.x;; k += COUNT_THREADS) {
+        const uint32_t begin = of.begin + k / CUSZ_SAMPLE_RUN * CUSZ_SAMPLE_EVERY;
+        if (begin >= of.end)
+            break;
+        if (d.count - begin >= CUSZ_SAMPLE_RUN)
+            add_costs(d, s, begin + k % CUSZ_SAMPLE_RUN, costs);
     }
 #pragma unroll
     for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {

@@ -12,7 +12,8 @@
 
 namespace bale_cusz
 {
-constexpr uint32_t ROW = 128; /* bytes of a segment's words that are written at once */
+constexpr uint32_t BESIDE = 16; /* segments that a warp decodes at once, at least, if there are */
+constexpr uint32_t ROW = 128;   /* bytes of a segment's words that are written at once */
 
 /* One row for each lane, and a word more, so that lanes use different banks. */
 struct tile {
@@ -140,7 +141,7 @@ template <typename WORD> struct made_words {
     }
 };
 
-/* A segment that a thread decodes word by word. */
+/* A segment that a thread decodes, a row of the tile at a time. */
 template <typename WORD, bool MATCHES> class segment_reader
 {
   public:
@@ -149,26 +150,30 @@ template <typename WORD, bool MATCHES> class segment_reader
     {
     }
 
-    /* Word i of the segment. */
-    __device__ WORD next(const made_words<WORD> &before, uint32_t i)
+    /* The next count words, into a row that is all zeros. */
+    __device__ void fill(WORD *row, uint32_t count, const made_words<WORD> &before)
     {
-        if (same_ > 0) {
-            same_--;
-            return MATCHES ? before.load(i - distance_) : 0;
+        for (uint32_t k = 0; k < count;) {
+            if (same_ > 0) {
+                const uint32_t some = min(same_, count - k);
+                same_ -= some;
+                if (MATCHES)
+                    repeat(row + k, some, before, before.at + k);
+                k += some;
+                continue;
+            }
+            uint32_t entry = s_->look[bits_.peek(CUSZ_LOOK)];
+            if (!(entry & SINGLE)) {
+                k += longer(entry, row + k, before.at + k);
+                continue;
+            }
+            row[k++] = single(entry);
+            /* As many bits are left as a second one may have. */
+            entry = s_->look[bits_.peek(CUSZ_LOOK)];
+            if (entry & SINGLE && k < count)
+                row[k++] = single(entry);
+            bits_.fill();
         }
-        const uint32_t entry = s_->look[bits_.peek(CUSZ_LOOK)];
-        if (entry & SINGLE) {
-            consume(entry & 15);
-            return (WORD)(typename type_of<WORD>::number)(int16_t)(entry >> 16);
-        }
-        uint32_t length = entry & 15, token = entry >> 5 & 0x1ff;
-        if (length == 0)
-            token = find_code(&s_->b, bits_.peek(CUSZ_LENGTH_MAX), CUSZ_LOOK + 1, CUSZ_LENGTH_MAX,
-                              &length);
-        consume(length);
-        if (MATCHES && token < CUSZ_RUNS)
-            return matched(token, before, i);
-        return word_of(token);
     }
 
     /* Whether all bits of the segment were used, and no more. */
@@ -178,38 +183,63 @@ template <typename WORD, bool MATCHES> class segment_reader
     }
 
   private:
-    __device__ void consume(uint32_t length)
+    __device__ void skip(uint32_t length)
     {
         left_ -= (int32_t)length;
         bits_.skip(length);
-        bits_.fill();
     }
 
-    /* The first word of a match. If there are not so many words before it, no bits are left. */
-    __device__ WORD matched(uint32_t token, const made_words<WORD> &before, uint32_t i)
+    __device__ WORD single(uint32_t entry)
+    {
+        skip(entry & 15);
+        return (WORD)(typename type_of<WORD>::number)(int16_t)(entry >> 16);
+    }
+
+    /* A token that is not in the table, or stands for more than one small word: returns 1 after it
+     * wrote a word, or 0 after it began a run or a match. i: the word's place in the segment. */
+    __device__ uint32_t longer(uint32_t entry, WORD *to, uint32_t i)
+    {
+        uint32_t length = entry & 15, token = entry >> 5 & 0x1ff;
+
+        if (length == 0)
+            token = find_code(&s_->b, bits_.peek(CUSZ_LENGTH_MAX), CUSZ_LOOK + 1, CUSZ_LENGTH_MAX,
+                              &length);
+        skip(length);
+        bits_.fill();
+        if (token >= CUSZ_RUNS || (MATCHES && token == 0)) {
+            *to = token ? word_of(token) : 0;
+            return 1;
+        }
+        if (MATCHES)
+            begin_match(token, i);
+        else
+            same_ = 1u << token;
+        return 0;
+    }
+
+    /* If there are not so many words before it, no bits are left. */
+    __device__ void begin_match(uint32_t token, uint32_t i)
     {
         const uint32_t low = match_low(token), far = match_distance_bits(token);
 
-        if (token == 0)
-            return 0;
-        same_ = CUSZ_MATCH_MOST - 1;
-        if (low > 0)
-            same_ = (1u << low) + CUSZ_MATCH_LESS - 1 + bits_.take(low);
+        same_ = low > 0 ? (1u << low) + CUSZ_MATCH_LESS + bits_.take(low) : CUSZ_MATCH_MOST;
         distance_ = 1 + bits_.take(far);
         left_ -= (int32_t)(low + far);
         if (distance_ <= i)
-            return before.load(i - distance_);
+            return;
         left_ = INT32_MIN / 2;
-        distance_ = same_ = 0;
-        return 0;
+        distance_ = 0;
+    }
+
+    /* The words of a match, from word i of the segment on; distance 0: none. */
+    __device__ void repeat(WORD *to, uint32_t count, const made_words<WORD> &before, uint32_t i)
+    {
+        for (uint32_t k = 0; k < count && distance_ > 0; k++)
+            to[k] = before.load(i + k - distance_);
     }
 
     __device__ WORD word_of(uint32_t token)
     {
-        if (token < CUSZ_RUNS) {
-            same_ = (1u << token) - 1;
-            return 0;
-        }
         if (token < CUSZ_CLASSES)
             return unfolded((WORD)(token - CUSZ_RUNS + 1));
         const uint32_t number = token - CUSZ_CLASSES, low = number / 4 + CUSZ_CLASS_LOG2 - 2;
@@ -263,8 +293,11 @@ __device__ inline bool decode_rows(decode_shared *s, const layout &l, const uint
 
     for (uint32_t at = 0; at < most; at += WIDTH) {
         const made_words<WORD> before = {tile + lane * PITCH, words, segment << l.segment_log2, at};
-        for (uint32_t k = 0; k < WIDTH && at + k < count; k++)
-            tile[lane * PITCH + k] = reader.next(before, at + k);
+        for (uint32_t i = lane; i < min(rows, 32u) * PITCH; i += 32)
+            tile[i] = 0;
+        __syncwarp();
+        if (at < count)
+            reader.fill(tile + lane * PITCH, min(WIDTH, count - at), before);
         __syncwarp();
         for (uint32_t i = lane; i < min(rows, 32u) * WIDTH; i += 32) {
             const uint32_t other = first + i / WIDTH * warps, k = at + i % WIDTH;
@@ -276,15 +309,17 @@ __device__ inline bool decode_rows(decode_shared *s, const layout &l, const uint
     return !works || reader.is_whole();
 }
 
-/* By a block. */
+/* By a block. If there are few segments, fewer warps have them: lanes that idle beside one that
+ * decodes cost as much as if they did, too. */
 template <typename WORD>
 __device__ inline bool decode_segments(decode_shared *s, const layout &l, const uint8_t *in,
                                        uint32_t length, const row<WORD> &words)
 {
-    const uint32_t warps = blockDim.x / 32;
+    const uint32_t warp = threadIdx.x / 32;
+    const uint32_t warps = min(blockDim.x / 32, (l.segments + BESIDE - 1) / BESIDE);
     bool fine = true;
 
-    for (uint32_t first = threadIdx.x / 32; first < l.segments; first += 32 * warps)
+    for (uint32_t first = warp; warp < warps && first < l.segments; first += 32 * warps)
         fine = (s->h.matches ? decode_rows<WORD, true>(s, l, in, length, first, warps, words)
                              : decode_rows<WORD, false>(s, l, in, length, first, warps, words)) &&
                fine;

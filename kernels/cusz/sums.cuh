@@ -8,7 +8,8 @@
 namespace bale_cusz
 {
 constexpr uint32_t THREADS_MAX = 1024;
-constexpr uint32_t FLIGHT = 16; /* bytes of the loads that a thread has in flight */
+constexpr uint32_t FLIGHT = 32;   /* bytes of the loads that a thread has in flight */
+constexpr uint32_t ROWS_FROM = 8; /* words of a row for each thread: rows rather than columns */
 
 /* By a thread: adds to each of the words begin, begin + step, ... below end those before it, and
  * `sum` to all, if it stores; returns the sum behind them. */
@@ -34,6 +35,30 @@ __device__ inline WORD sum_column(const row<WORD> &words, uint32_t begin, uint32
     return sum;
 }
 
+/* By a block: the same for a stride of several words a thread, row after row. */
+template <typename WORD>
+__device__ inline void sum_rows(const row<WORD> &words, uint32_t count, uint32_t stride)
+{
+    constexpr uint32_t DEEP = FLIGHT / sizeof(WORD) / 2;
+
+    for (uint64_t begin = stride; begin < count; begin += stride) {
+        const uint32_t end = (uint32_t)min(begin + stride, (uint64_t)count);
+        for (uint32_t i = (uint32_t)begin + threadIdx.x; i < end; i += DEEP * blockDim.x) {
+            WORD v[DEEP];
+#pragma unroll
+            for (uint32_t k = 0; k < DEEP; k++) {
+                const uint32_t at = i + k * blockDim.x;
+                v[k] = at < end ? words.load(at) + words.load(at - stride) : 0;
+            }
+#pragma unroll
+            for (uint32_t k = 0; k < DEEP; k++)
+                if (i + k * blockDim.x < end)
+                    words.store(i + k * blockDim.x, v[k]);
+        }
+        __syncthreads();
+    }
+}
+
 /* By a block: adds to each word those at one stride, two strides and so on before it. If there are
  * fewer columns than threads, several threads take rows of one, after they know what is before.
  * partial: room for a word of each thread, in shared memory. */
@@ -45,6 +70,10 @@ __device__ inline void sum_stride(const row<WORD> &words, uint32_t count, uint32
 
     if (stride >= count)
         return;
+    if (stride >= ROWS_FROM * threads) {
+        sum_rows(words, count, stride);
+        return;
+    }
     if (stride >= threads) {
         for (uint32_t column = thread; column < stride; column += threads)
             sum_column<true>(words, column, count, stride, (WORD)0);
