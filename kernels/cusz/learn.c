@@ -92,24 +92,30 @@ static void count_tokens(struct cusz_work *work, const struct frame *frame,
     }
 }
 
-/* About how many bits Huffman's codes take, in 1/65536: the entropy, but at least a bit for the
- * most frequent token. */
+/* About how many bits Huffman's codes take, in 1/65536: the entropy, but a bit for each token that
+ * has more than two fifths of those that are left. */
 static uint64_t estimate(const uint32_t counts[CUSZ_TOKENS])
 {
-    uint64_t sum = 0, total = 0;
-    uint32_t most = 0, rest;
+    uint32_t left[CUSZ_TOKENS], most;
+    uint64_t sum = 0, total = 0, bits = 0;
 
+    memcpy(left, counts, sizeof left);
     for (uint32_t i = 0; i < CUSZ_TOKENS; i++) {
-        total += counts[i];
-        most = counts[i] > most ? counts[i] : most;
-        if (counts[i] > 0)
-            sum += (uint64_t)counts[i] * bale_log2_q16(counts[i]);
+        total += left[i];
+        sum += left[i] > 0 ? (uint64_t)left[i] * bale_log2_q16(left[i]) : 0;
     }
-    if (most <= total / 2)
-        return total * bale_log2_q16((uint32_t)total) - sum;
-    rest = (uint32_t)total - most;
-    sum -= (uint64_t)most * bale_log2_q16(most);
-    return (total << 16) + (rest > 0 ? (uint64_t)rest * bale_log2_q16(rest) - sum : 0);
+    for (;;) {
+        most = 0;
+        for (uint32_t i = 1; i < CUSZ_TOKENS; i++)
+            most = left[i] > left[most] ? i : most;
+        if (left[most] == total || (uint64_t)left[most] * 5 <= total * 2)
+            break;
+        bits += total << 16;
+        total -= left[most];
+        sum -= (uint64_t)left[most] * bale_log2_q16(left[most]);
+        left[most] = 0;
+    }
+    return bits + (total > 0 ? total * bale_log2_q16((uint32_t)total) - sum : 0);
 }
 
 /* Makes codes for counts, which get those of runs instead of zeros where the pipeline has them. */

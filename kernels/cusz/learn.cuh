@@ -84,18 +84,25 @@ __device__ inline uint32_t log2_q16(uint32_t n)
     return (exponent << 16) + f + ((bow * 22544) >> 16);
 }
 
-/* By a block: about how many bits Huffman's codes take, in 1/65536. count: of the thread's token. */
+/* By a block: about how many bits Huffman's codes take, in 1/65536 (learn.c). count: of the thread's
+ * token. */
 __device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
 {
-    const uint64_t total = sum_of_all(s, count);
-    const uint32_t most = most_of_all(s, count);
+    uint64_t total = sum_of_all(s, count), bits = 0;
     uint64_t sum = sum_of_all(s, count ? (uint64_t)count * log2_q16(count) : 0);
 
-    if (most <= total / 2)
-        return total * log2_q16((uint32_t)total) - sum;
-    const uint32_t rest = (uint32_t)total - most;
-    sum -= (uint64_t)most * log2_q16(most);
-    return (total << 16) + (rest ? (uint64_t)rest * log2_q16(rest) - sum : 0);
+    for (;;) {
+        const uint32_t most = most_of_all(s, count);
+        if (most == total || (uint64_t)most * 5 <= total * 2)
+            break;
+        const uint32_t first = most_of_all(s, count == most ? TOKENS - threadIdx.x : 0);
+        bits += total << 16;
+        total -= most;
+        sum -= (uint64_t)most * log2_q16(most);
+        if (threadIdx.x == TOKENS - first)
+            count = 0;
+    }
+    return bits + (total ? total * log2_q16((uint32_t)total) - sum : 0);
 }
 
 /* By a thread: the runs of a chunk whose first cell is c, if runs gain there or are asked for. */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #ifndef BALE_CUSZ_SEGMENT_BITS
-#define BALE_CUSZ_SEGMENT_BITS 4096
+#define BALE_CUSZ_SEGMENT_BITS 1600
 #define BALE_CUSZ_CODEWORD 32
 #endif
 

@@ -20,7 +20,7 @@ FSST_SWEPT = [f"split {split}, X {longs}, K {pairs}" for split, longs, pairs in 
 CUSZ = ("turbulence", "density", "gray-scott", "wavefield", "particles")
 CUSZ_PIPELINES = ("auto", "huffman", "rle", "rle+huffman", "gpulz+huffman")
 CUSZ_SWEPT = [f"segments of {segment} bits, codewords of {codeword}" for segment, codeword in (
-    (4096, 32), (4096, 64), (1024, 32), (2048, 32), (8192, 32), (16384, 32))]
+    (1600, 32), (1600, 64), (400, 32), (800, 32), (3200, 32), (6400, 32))]
 CUSZ_CURVES = {"cusz", "cusz, gpulz+huffman", "SZ3"}
 GRID = [f"gpulz:s={s},w={w},c={c}" for c in (2048, 4096, 8192, 16384, 65536) for w in (32, 64, 128, 255)
         for s in (1, 2, 4, 8)]

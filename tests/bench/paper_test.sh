@@ -96,7 +96,7 @@ elif [ "$which" = cusz ]; then
     ln -s "$build/tools" "$work/wrong/tools"
     refuses 1 'build bale_cusz_sweep' --build "$work/wrong" --kinds density
     ln -s "$build/tests/bench/cusz_fields" "$work/wrong/tests/bench/cusz_fields"
-    ln -s "$build/tests/bench/cusz_sweep-1024-32" "$work/wrong/tests/bench/cusz_sweep-4096-32"
+    ln -s "$build/tests/bench/cusz_sweep-400-32" "$work/wrong/tests/bench/cusz_sweep-1600-32"
     refuses 1 'has other sizes' --build "$work/wrong" --kinds density
 else
     # A program with other sizes than its name says is detected.
