@@ -68,6 +68,8 @@ class bit_writer
         const uint32_t full = held_ / 32;
 
         __syncwarp();
+        if (full == 0 && !all)
+            return;
         const uint32_t left = buffer_[full];
         for (uint32_t k = bale_warp::lane(); k < full; k += 32)
             to_.add(word_ + k, buffer_[k]);

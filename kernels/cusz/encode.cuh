@@ -91,10 +91,14 @@ template <typename WORD>
 __device__ inline void put_word(bit_writer *out, const uint32_t *code, WORD word)
 {
     uint32_t low = 0;
-    const uint32_t token = word ? token_of(word, &low) : 0;
+    const uint32_t token = word ? token_of(word, &low) : 0, length = code[token] & 15;
     const uint64_t rest = (uint64_t)word & (((uint64_t)1 << low) - 1);
 
-    out->put(code[token] >> 4, code[token] & 15);
+    if (length + low <= 32) {
+        out->put(code[token] >> 4 << low | (uint32_t)rest, length + low);
+        return;
+    }
+    out->put(code[token] >> 4, length);
     if (low > 32)
         out->put((uint32_t)(rest >> 32), low - 32);
     out->put((uint32_t)rest, min(low, 32u));
@@ -126,14 +130,16 @@ __device__ inline void write_segment(const work<WORD, MATCHES> &w, uint32_t segm
     for (uint32_t i = begin; i < end && !(out.is_behind() && !list); i += 32) {
         const step<WORD> s =
             next_step(w, &words, &open, places ? places + (i - begin) : places, min(end - i, 32u));
-        out.begin(s.bits);
-        if (s.writes && s.place != ALONE) {
-            put_match(&out, w.code, s.place);
-        } else if (s.writes) {
-            put_run(&out, w.code, s.run);
-            put_word(&out, w.code, s.word);
+        if (__any_sync(ALL, s.writes)) {
+            out.begin(s.bits);
+            if (s.writes && s.place != ALONE) {
+                put_match(&out, w.code, s.place);
+            } else if (s.writes) {
+                put_run(&out, w.code, s.run);
+                put_word(&out, w.code, s.word);
+            }
+            out.end(false);
         }
-        out.end(false);
         const uint32_t listed = __ballot_sync(ALL, s.listed);
         if (list && s.listed) {
             const uint32_t k = before + __popc(listed & bale_warp::lower_lanes());
@@ -278,7 +284,7 @@ constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
 
 /* Finds out how many bits the segments have. */
 template <bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS)
+__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 5)
     measure(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
@@ -350,9 +356,10 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const subject &of, cons
                                 c, lists);
 }
 
-/* Writes the chunks, when measure() is done with all of them. */
+/* Writes the chunks, when measure() is done with all of them. More blocks of a multiprocessor are
+ * worth more than some registers in memory; with matches its shared memory has room for one. */
 template <bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS)
+__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 4)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
