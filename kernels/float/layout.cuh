@@ -129,9 +129,12 @@ template <typename T> __device__ inline T swapped(T x)
     return (T)low;
 }
 
-/* From any address. Reads whole words that hold bytes of it. */
+/* From any address. Reads whole words that hold bytes of it, or an element where it is aligned, as
+ * nearly all are. */
 template <typename T> __device__ inline T load_element(const uint8_t *p, bool big_endian)
 {
+    if ((uintptr_t)p % sizeof(T) == 0)
+        return big_endian ? swapped(*(const T *)p) : *(const T *)p;
     const uintptr_t first = (uintptr_t)p & ~(uintptr_t)3;
     const uintptr_t last = (uintptr_t)(p + sizeof(T) - 1) & ~(uintptr_t)3;
     const uint32_t shift = 8 * ((uintptr_t)p & 3);
