@@ -7,9 +7,15 @@
 
 namespace bale_float
 {
+/* Of this block. */
+__device__ inline unsigned warps()
+{
+    return blockDim.x / 32;
+}
+
 /* Room for a value of each warp. */
 struct warp_values {
-    uint64_t of[WARPS];
+    uint64_t of[THREADS_MAX / 32];
 };
 
 /* What the lanes' values are added up in. */
@@ -45,7 +51,7 @@ template <typename S> __device__ inline S sum_of_warps_before(S value, warp_valu
     if (bale_warp::lane() == 0)
         room->of[threadIdx.x / 32] = value;
     __syncthreads();
-    const S its = bale_warp::lane() < WARPS ? (S)room->of[bale_warp::lane()] : 0;
+    const S its = bale_warp::lane() < warps() ? (S)room->of[bale_warp::lane()] : 0;
     const S before = sum_of_lanes(bale_warp::lane() < threadIdx.x / 32 ? its : 0);
     *total = sum_of_lanes(its);
     __syncthreads();
@@ -88,7 +94,7 @@ __device__ inline uint32_t least_of_all(uint32_t value, warp_values *room)
         room->of[threadIdx.x / 32] = of_warp;
     __syncthreads();
     const uint32_t its =
-        bale_warp::lane() < WARPS ? (uint32_t)room->of[bale_warp::lane()] : UINT32_MAX;
+        bale_warp::lane() < warps() ? (uint32_t)room->of[bale_warp::lane()] : UINT32_MAX;
     const uint32_t least = ~__reduce_max_sync(bale_warp::ALL, ~its);
     __syncthreads();
     return least;
@@ -102,7 +108,7 @@ struct span {
 
 __device__ inline span span_of(uint32_t count, uint32_t tile)
 {
-    const uint32_t tiles = (count + WARPS * tile - 1) / (WARPS * tile);
+    const uint32_t tiles = (count + warps() * tile - 1) / (warps() * tile);
     const uint32_t first = min(threadIdx.x / 32 * tiles * tile, count);
 
     return {first, min(first + tiles * tile, count)};

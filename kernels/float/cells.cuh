@@ -89,7 +89,7 @@ __device__ inline void mark_decimals(const float_map &map, const pattern_source 
     const uint32_t words = (count + 31) / 32;
     uint32_t most = 0;
 
-    for (uint32_t w = threadIdx.x / 32; w < words; w += WARPS) {
+    for (uint32_t w = threadIdx.x / 32; w < words; w += warps()) {
         const uint32_t i = 32 * w + bale_warp::lane();
         T unused = 0;
         const bool is = i < count && decimal_of(map, from.load<T>(i), &unused);

@@ -13,6 +13,9 @@ using bale_float::decode_shared;
 using bale_float::encode_shared;
 using bale_float::learn_shared;
 
+/* As many as there are multiprocessors: then each block has one for itself, else two share it. */
+constexpr uint32_t FEW_FRAMES = 132;
+
 /* Whether some chunks have several cells. */
 bool has_long_chunks(const cuda_batch *b)
 {
@@ -54,10 +57,12 @@ cudaError_t open()
 cudaError_t encode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
+    const unsigned threads =
+        b->frame_count > FEW_FRAMES ? bale_float::THREADS : bale_float::THREADS_MAX;
 
     return bale_launch::in_order(
         [=] {
-            return bale_launch::start(bale_float::learn, b->frame_count, bale_float::THREADS,
+            return bale_launch::start(bale_float::learn, b->frame_count, threads,
                                       sizeof(learn_shared), b->stream, b->chunks, b->frames,
                                       b->lists);
         },

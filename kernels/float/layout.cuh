@@ -10,8 +10,8 @@
 
 namespace bale_float
 {
-/* Of a block for a chunk, and of one for a frame. */
-constexpr unsigned THREADS = 512, WARPS = THREADS / 32;
+/* Of a block for a chunk. One for a frame may have more. */
+constexpr unsigned THREADS = 512, THREADS_MAX = 1024;
 
 /* Of elements of sizeof(T) bytes. */
 template <typename T> struct element {

@@ -55,7 +55,7 @@ __device__ inline void look_at_windows(window_shared *s, const extent &e, const 
     if (threadIdx.x == 0)
         s->exponent = 0;
     __syncthreads();
-    for (uint32_t v = threadIdx.x / 32; v < FLOAT_WINDOWS; v += WARPS) {
+    for (uint32_t v = threadIdx.x / 32; v < FLOAT_WINDOWS; v += warps()) {
         const window_place at = window_at(e, l, v);
         for (uint32_t i = bale_warp::lane(); i < FLOAT_BLOCK; i += 32) {
             const T p =
@@ -215,8 +215,8 @@ __device__ inline bool learn_layout(learn_shared *s, const cuda_frame &frame, co
                                : choose<uint64_t>(s, e, row, plane, dims[0] > 0, l);
 }
 
-/* A block for each frame. One with chunks that the codec has not gets no part. */
-__global__ void __launch_bounds__(THREADS, 2)
+/* A block for each frame, of THREADS or THREADS_MAX threads. One with chunks that the codec has not gets no part. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     const cuda_frame frame = frames[blockIdx.x];

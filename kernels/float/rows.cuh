@@ -42,7 +42,7 @@ __device__ inline void quantise(row_shared *s, const series<T> &of, uint32_t cou
         s->bytes[0] = 128;
     }
     __syncthreads();
-    for (uint32_t i = FLOAT_GROUP * (threadIdx.x + 1); i < count; i += FLOAT_GROUP * THREADS) {
+    for (uint32_t i = FLOAT_GROUP * (threadIdx.x + 1); i < count; i += FLOAT_GROUP * blockDim.x) {
         const T d = of.difference(i);
         lengths += bit_length((T)(d ^ sign_of(d)));
     }
@@ -52,7 +52,7 @@ __device__ inline void quantise(row_shared *s, const series<T> &of, uint32_t cou
     __syncthreads();
     const uint32_t mean = s->lengths / ((count - 1) / FLOAT_GROUP);
     const uint32_t down = mean > FLOAT_ROW_BITS ? mean - FLOAT_ROW_BITS : 0;
-    for (uint32_t i = threadIdx.x + 1; i < count; i += THREADS) {
+    for (uint32_t i = threadIdx.x + 1; i < count; i += blockDim.x) {
         const whole d = (whole)((whole)of.difference(i) >> down);
         s->bytes[i] = (uint8_t)(128 + (d < -127 ? -127 : d > 127 ? 127 : (int)d));
     }
@@ -115,14 +115,14 @@ __device__ inline uint32_t find_stride(const row_shared *s, uint32_t most, warp_
         load_block(s->bytes, at, words);
 #pragma unroll
         for (uint32_t k = 0; k < TURNS; k++) {
-            const uint32_t stride = 2 + k * THREADS + threadIdx.x;
+            const uint32_t stride = 2 + k * blockDim.x + threadIdx.x;
             if (stride <= most)
                 sums[k] += distance(words, s->bytes, at - stride);
         }
     }
 #pragma unroll
     for (uint32_t k = 0; k < TURNS; k++) {
-        const uint32_t stride = 2 + k * THREADS + threadIdx.x;
+        const uint32_t stride = 2 + k * blockDim.x + threadIdx.x;
         if (stride <= most)
             key = min(key, sums[k] << 13 | stride);
     }
@@ -171,10 +171,10 @@ __device__ inline uint32_t key_of(const row_shared *s, uint32_t count, uint32_t 
 __device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint32_t first,
                                        warp_values *room)
 {
-    constexpr uint32_t AT_ONCE = THREADS / FLOAT_PROBES;
+    const uint32_t at_once = blockDim.x / FLOAT_PROBES;
     uint32_t key = UINT32_MAX;
 
-    for (uint32_t least = FLOAT_ROWS_LEAST; least <= first / 2; least += AT_ONCE) {
+    for (uint32_t least = FLOAT_ROWS_LEAST; least <= first / 2; least += at_once) {
         const uint32_t stride = least + threadIdx.x / FLOAT_PROBES;
         const bool divides = stride <= first / 2 && first % stride == 0;
         key = min(key, key_of(s, count, stride, stride / 8, FLOAT_ROW_MAX - stride, divides));
@@ -184,7 +184,7 @@ __device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint
         return FLOAT_ROW_MAX - (key & 0x1fff);
     if (first < FLOAT_ROWS_LEAST)
         return 0;
-    for (uint32_t least = FLOAT_ROWS_LEAST; least <= FLOAT_ROWS_MOST; least += AT_ONCE) {
+    for (uint32_t least = FLOAT_ROWS_LEAST; least <= FLOAT_ROWS_MOST; least += at_once) {
         const uint32_t rows = least + threadIdx.x / FLOAT_PROBES;
         const bool fits = rows <= FLOAT_ROWS_MOST && rows * first + FLOAT_BLOCK <= count;
         key = min(key, key_of(s, count, rows * first, first, rows, fits));

@@ -88,23 +88,27 @@ __device__ inline float_layout find_type(type_shared *s, const uint8_t *raw, uin
 {
     const uint64_t range = length - FLOAT_TYPE_BYTES - TYPE_BEHIND;
 
-    for (uint32_t k = threadIdx.x; k < FLOAT_TYPE_WINDOWS * TYPE_WORDS; k += THREADS) {
+    for (uint32_t k = threadIdx.x; k < FLOAT_TYPE_WINDOWS * TYPE_WORDS; k += blockDim.x) {
         const uint32_t v = k / TYPE_WORDS;
         const uint32_t at = (uint32_t)(range * v / (FLOAT_TYPE_WINDOWS - 1) / 8 * 8);
         s->windows[v][k % TYPE_WORDS] = ((const uint32_t *)(raw + at))[k % TYPE_WORDS];
     }
-    for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_TYPE_WINDOWS; k += THREADS)
+    for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_TYPE_WINDOWS; k += blockDim.x)
         s->bits[k / FLOAT_TYPE_WINDOWS][k % FLOAT_TYPE_WINDOWS] = 0;
     if (threadIdx.x < 2 * TYPES)
         s->costs[threadIdx.x / 2][threadIdx.x % 2] = 0;
     __syncthreads();
-    find_type_bits<uint32_t>(s);
-    find_type_bits<uint64_t>(s);
-    find_type_bits<uint16_t>(s);
+    if (threadIdx.x < THREADS) {
+        find_type_bits<uint32_t>(s);
+        find_type_bits<uint64_t>(s);
+        find_type_bits<uint16_t>(s);
+    }
     __syncthreads();
-    find_type_costs<uint32_t>(s);
-    find_type_costs<uint64_t>(s);
-    find_type_costs<uint16_t>(s);
+    if (threadIdx.x < THREADS) {
+        find_type_costs<uint32_t>(s);
+        find_type_costs<uint64_t>(s);
+        find_type_costs<uint16_t>(s);
+    }
     __syncthreads();
     /* Of each type, floats come first. */
     const uint32_t n = threadIdx.x;
@@ -124,7 +128,7 @@ __device__ inline uint64_t bits_of_chunk(const uint8_t *raw, uint32_t from, uint
     const uint32_t first = (from + 15) / 16, last = to / 16;
     uint64_t any = 0;
 
-    for (uint32_t k = first + threadIdx.x; k < last; k += THREADS) {
+    for (uint32_t k = first + threadIdx.x; k < last; k += blockDim.x) {
         const uint4 v = ((const uint4 *)raw)[k];
         any |= (uint64_t)(v.y | v.w) << 32 | (v.x | v.z);
     }
@@ -139,7 +143,7 @@ __device__ inline uint64_t bits_of_chunk(const uint8_t *raw, uint32_t from, uint
         room->of[threadIdx.x / 32] = (uint64_t)high << 32 | low;
     __syncthreads();
     any = 0;
-    for (unsigned w = 0; w < WARPS; w++)
+    for (unsigned w = 0; w < warps(); w++)
         any |= room->of[w];
     __syncthreads();
     return any;

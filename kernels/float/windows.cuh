@@ -186,7 +186,7 @@ __device__ inline void improve(window_shared *s, const extent &e, choice *c, con
     if (threadIdx.x == 0)
         s->bits = 0;
     __syncthreads();
-    for (uint32_t window = threadIdx.x / 32; window < FLOAT_WINDOWS; window += WARPS)
+    for (uint32_t window = threadIdx.x / 32; window < FLOAT_WINDOWS; window += warps())
         try_window<T>(s, e, with, map, window, its);
     __syncthreads();
     const uint32_t n = threadIdx.x, x = n % FLOAT_ORDERS, y = n / FLOAT_ORDERS % FLOAT_ORDERS,
