@@ -68,7 +68,8 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                         bale_err_text(err));
     }
     int ended = bale_daemon_end(d, served);
-    bale_log_file_end();
+    /* Nobody comes back for it: a mount that only reads has stored nothing. */
+    bale_log_file_end(served && ended == BALE_OK && options->read_only);
     free(d);
     return served ? ended : err;
 }

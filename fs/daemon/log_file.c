@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ static struct {
     enum place place;
     int dir, fd; /* of the place; -1: there is none */
     char name[NAME_SIZE];
+    bool used_before; /* the file has lines of earlier daemons */
 
     pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t wake;  /* there is something to do */
@@ -38,17 +40,20 @@ static struct {
     size_t used;      /* of it */
     unsigned long dropped;
     bool running, held, ending, ended;
+    bool matters; /* a line is a warning or an error, or is missing */
     char path[PATH_MAX];
 } own = {.dir = -1, .fd = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 void bale_log_file_put(const char *line, size_t length)
 {
     pthread_mutex_lock(&own.lock);
+    own.matters |= memmem(line, length, "] warning: ", 11) || memmem(line, length, "] error: ", 9);
     if (length <= MEMORY - own.used) {
         memcpy(own.memory[own.filling] + own.used, line, length);
         own.used += length;
     } else {
         own.dropped++;
+        own.matters = true;
     }
     pthread_cond_signal(&own.wake);
     pthread_mutex_unlock(&own.lock);
@@ -122,6 +127,16 @@ static void close_place(void)
     own.fd = own.dir = -1;
 }
 
+/* Outside of the store, all daemons that write to the file have it locked, so that the last one can
+ * remove it. */
+static void share(void)
+{
+    struct stat st;
+
+    own.used_before |= fstat(own.fd, &st) != 0 || st.st_size > 0;
+    (void)flock(own.fd, LOCK_SH | LOCK_NB);
+}
+
 /* Opens the file in own.dir, or in the first place after own.place where that is possible. */
 static void find_place(void)
 {
@@ -137,6 +152,8 @@ static void find_place(void)
         place_name(own.place, own.uuid, own.name);
         own.dir = open_own_directory(directory);
     }
+    if (own.fd >= 0 && own.place != PLACE_STORE)
+        share();
     set_path(directory);
 }
 
@@ -159,6 +176,9 @@ static int keep_file(size_t length)
     if (err == BALE_OK) {
         close(own.fd);
         own.fd = fd;
+        own.used_before |= full;
+        if (own.place != PLACE_STORE)
+            share();
     }
     return err;
 }
@@ -261,7 +281,15 @@ void bale_log_file_hold(bool hold)
     pthread_mutex_unlock(&own.lock);
 }
 
-void bale_log_file_end(void)
+/* The thread has ended. */
+static void forget_file(void)
+{
+    if (own.fd >= 0 && own.place != PLACE_STORE && !own.matters && !own.used_before &&
+        flock(own.fd, LOCK_EX | LOCK_NB) == 0)
+        (void)unlinkat(own.dir, own.name, 0);
+}
+
+void bale_log_file_end(bool forget)
 {
     uint64_t deadline = bale_clock_ns() + END_S * BALE_SECOND_NS;
     bool in_time = true;
@@ -279,5 +307,7 @@ void bale_log_file_end(void)
         pthread_join(own.thread, NULL);
     else
         pthread_detach(own.thread);
+    if (ended && forget)
+        forget_file();
     own.running = false;
 }

@@ -25,7 +25,8 @@ bool bale_log_file_place(const struct bale_store *store, unsigned i, char *path,
 /* While a store is frozen, its log stays in memory. Any thread. */
 void bale_log_file_hold(bool hold);
 /* Writes what is left; gives that up if it takes longer than 5 s. Nothing happens if the thread was
- * not started. */
-void bale_log_file_end(void);
+ * not started. forget: then removes the file if it is not in the store, only this daemon has
+ * written to it, and no line is a warning or an error. */
+void bale_log_file_end(bool forget);
 
 #endif

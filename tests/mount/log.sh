@@ -139,5 +139,14 @@ up -o ro
 [ "$said" = "balefs: $mnt: there is no system log here: the daemon's log is $other" ] || fail "ro: mount said: $said"
 "$BALEFS" umount "$mnt"
 [ "$(stat -c '%s %y' "$log")" = "$before" ] || fail "a read-only mount wrote to the store"
-grep -q 'unmounted' "$other" || fail "ro: no log"
+[ ! -e "$other" ] || fail "ro: a log without a warning is left: $(cat "$other")"
+up -o ro
+mkdir "$work/mnt2"
+"$BALEFS" mount -o ro "$store" "$work/mnt2" 2>"$work/said" </dev/null || fail "a second mount: $(cat "$work/said")"
+"$BALEFS" umount "$work/mnt2"
+[ -e "$other" ] || fail "ro: the log of another mount was removed"
+look one
+"$BALEFS" umount "$mnt"
+line one "$other" || fail "ro: no line about a damaged file"
+grep -q 'unmounted' "$other" || fail "ro: no end of the log"
 umount /run/balefs
