@@ -1,6 +1,7 @@
 #include "fs/base/memory.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +17,14 @@
 
 #define PAGE ((size_t)BALE_FREE_BLOCKS_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)
+#define DEFAULT_LEAST ((uint64_t)64 << 20)
 #define PIN_STEP ((uint64_t)32 << 20)
 
 struct bale_memory {
     pthread_mutex_t lock; /* guards every member that changes, except pinner_left */
     uint8_t *arena;
-    uint64_t cap;
+    uint64_t room;             /* bytes of the mapping; constant */
+    atomic_uint_fast64_t cap;  /* read without the lock, too */
     uint64_t allocated;        /* bytes of the arena */
     int64_t counted;           /* bytes elsewhere */
     struct bale_free_map free; /* of the arena; lowest first, so that the top stays untouched */
@@ -46,25 +49,43 @@ static size_t round_to_pages(size_t size)
     return (size + PAGE - 1) / PAGE * PAGE;
 }
 
+static uint8_t *map_arena(uint64_t room)
+{
+    void *arena = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return arena == MAP_FAILED ? NULL : arena;
+}
+
 int bale_memory_create(uint64_t cap, struct bale_memory **out)
+{
+    return bale_memory_create_growing(cap, cap, out);
+}
+
+int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory **out)
 {
     if (cap < CAP_LEAST)
         return BALE_E_INVALID;
     struct bale_memory *memory = calloc(1, sizeof *memory);
     if (!memory)
         return BALE_E_NOMEM;
-    memory->cap = cap / PAGE * PAGE;
-    memory->arena = mmap(NULL, memory->cap, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory->arena == MAP_FAILED) {
+    cap = cap / PAGE * PAGE;
+    memory->room = most > cap ? most / PAGE * PAGE : cap;
+    memory->arena = map_arena(memory->room);
+    if (!memory->arena && memory->room > cap) { /* a limit of address space */
+        memory->room = cap;
+        memory->arena = map_arena(cap);
+    }
+    if (!memory->arena) {
         free(memory);
         return BALE_E_NOMEM;
     }
-    memory->free_blocks.limit = memory->cap / 8;
+    atomic_init(&memory->cap, cap);
+    memory->free_blocks.limit = cap / 8;
     bale_short_lock_init(&memory->lock);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_free_map_init(&memory->free, 0, PAGE);
-    bale_free_map_init(&memory->quarantined, memory->cap + PAGE,
+    bale_free_map_init(&memory->quarantined, memory->room + PAGE,
                        PAGE); /* no range touches its end */
     *out = memory;
     return BALE_OK;
@@ -81,7 +102,7 @@ void bale_memory_destroy(struct bale_memory *memory)
     if (memory->pinner_left || quarantine_active)
         return;
     bale_free_map_clear(&memory->free);
-    munmap(memory->arena + memory->pinned, memory->cap - memory->pinned);
+    munmap(memory->arena + memory->pinned, memory->room - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
@@ -219,26 +240,56 @@ void bale_memory_set_quarantine(struct bale_memory *memory, bool active)
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* Leaves pinned pages alone: the device would go on using the old ones. */
 static int return_pages(void *arg, uint64_t position, uint64_t length)
 {
-    struct bale_memory *memory = arg;
-    uint64_t end = position + length;
-    uint64_t from = position > memory->pinned ? position : memory->pinned;
+    const struct bale_memory *memory = arg;
 
-    if (from < end)
-        madvise(memory->arena + from, end - from, MADV_DONTNEED);
+    madvise(memory->arena + position, length, MADV_DONTNEED);
     return 0;
 }
 
-void bale_memory_trim(struct bale_memory *memory)
+/* Leaves pinned pages alone: the device would go on using the old ones. */
+static int return_unpinned_pages(void *arg, uint64_t position, uint64_t length)
+{
+    const struct bale_memory *memory = arg;
+    uint64_t end = position + length;
+    uint64_t from = position > memory->pinned ? position : memory->pinned;
+
+    return from < end ? return_pages(arg, from, end - from) : 0;
+}
+
+static void trim(struct bale_memory *memory,
+                 int (*each)(void *arg, uint64_t position, uint64_t length))
 {
     pthread_mutex_lock(&memory->lock);
     bale_free_blocks_drain(&memory->free_blocks, add_to_map, memory);
     uint64_t end = memory->free.end;
-    (void)bale_free_map_each(&memory->free, return_pages, memory);
+    (void)bale_free_map_each(&memory->free, each, memory);
     if (end < memory->cap)
-        (void)return_pages(memory, end, memory->cap - end);
+        (void)each(memory, end, memory->cap - end);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void bale_memory_trim(struct bale_memory *memory)
+{
+    trim(memory, return_unpinned_pages);
+}
+
+void bale_memory_trim_unpinned(struct bale_memory *memory)
+{
+    trim(memory, return_pages);
+}
+
+void bale_memory_grow(struct bale_memory *memory, uint64_t cap)
+{
+    cap = cap < memory->room ? cap / PAGE * PAGE : memory->room;
+    pthread_mutex_lock(&memory->lock);
+    if (cap > memory->cap) {
+        memory->cap = cap;
+        memory->free_blocks.limit = cap / 8;
+        if (memory->pinner_started && wants_pin_step(memory))
+            pthread_cond_signal(&memory->pinner_wake);
+    }
     pthread_mutex_unlock(&memory->lock);
 }
 
@@ -304,7 +355,7 @@ void bale_memory_count(struct bale_memory *memory, int64_t bytes)
 
 uint64_t bale_memory_cap(const struct bale_memory *memory)
 {
-    return memory->cap;
+    return atomic_load_explicit(&memory->cap, memory_order_relaxed);
 }
 
 uint64_t bale_memory_used(struct bale_memory *memory)
@@ -360,10 +411,20 @@ uint64_t bale_memory_limit(void)
     return limit < machine ? limit : machine;
 }
 
+static uint64_t share_of_limit(uint64_t most)
+{
+    uint64_t share = bale_memory_limit() / 16;
+
+    share = share > most ? most : share;
+    return share < DEFAULT_LEAST ? DEFAULT_LEAST : share;
+}
+
 uint64_t bale_memory_default_cap(void)
 {
-    uint64_t cap = bale_memory_limit() / 16;
+    return share_of_limit((uint64_t)1 << 30);
+}
 
-    cap = cap > (uint64_t)1 << 30 ? (uint64_t)1 << 30 : cap;
-    return cap < (uint64_t)64 << 20 ? (uint64_t)64 << 20 : cap;
+uint64_t bale_memory_gpu_cap(void)
+{
+    return share_of_limit((uint64_t)4 << 30);
 }

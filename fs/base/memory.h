@@ -13,6 +13,10 @@ struct bale_memory;
 
 /* cap: bytes, 32 MiB or more. */
 int bale_memory_create(uint64_t cap, struct bale_memory **memory);
+/* The same, with address space for a cap of up to `most` bytes. */
+int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory **memory);
+/* Raises the cap to that, or to what there is address space for. */
+void bale_memory_grow(struct bale_memory *memory, uint64_t cap);
 void bale_memory_destroy(struct bale_memory *memory); /* NULL is fine */
 
 /* A page-aligned block of size bytes, rounded up to pages. NULL: the cap is reached. */
@@ -30,6 +34,8 @@ void bale_memory_set_quarantine(struct bale_memory *memory, bool active);
 
 /* Returns the pages of free blocks to the kernel. The owner calls it now and then. */
 void bale_memory_trim(struct bale_memory *memory);
+/* The same for what was pinned. While it runs, nothing is pinned, nor will be. */
+void bale_memory_trim_unpinned(struct bale_memory *memory);
 
 /* Starts a thread that pins the arena in steps of 32 MiB: with all the whole arena, else as much as
  * was ever allocated and as much again. It calls pin for one step after the other, without locks,
@@ -54,5 +60,9 @@ uint64_t bale_memory_limit(void);
 
 /* The default cap: the smaller of 1 GiB and 1/16 of bale_memory_limit(), at least 64 MiB. */
 uint64_t bale_memory_default_cap(void);
+
+/* The default cap with a GPU, which needs large batches: the smaller of 4 GiB and 1/16 of
+ * bale_memory_limit(), at least bale_memory_default_cap(). */
+uint64_t bale_memory_gpu_cap(void);
 
 #endif

@@ -39,6 +39,12 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
     free(files);
 }
 
+/* Called by the engine (dispatch.h). */
+static void trim_unpinned(void *memory)
+{
+    bale_memory_trim_unpinned(memory);
+}
+
 static void *flusher_thread(void *arg)
 {
     struct bale_flusher *flusher = arg;
@@ -57,7 +63,8 @@ static void *flusher_thread(void *arg)
             bale_reserve_restore(volume);
         bale_volume_wake(volume);
         bale_volume_checkpoint_if_due(volume);
-        if (ticks % 16 == 0)
+        if (ticks % 16 == 0 &&
+            !bale_dispatch_while_unpinned(volume->engine, trim_unpinned, volume->memory))
             bale_memory_trim(volume->memory);
     }
     return NULL;

@@ -15,7 +15,7 @@
 
 struct bale_queue {
     struct bale_volume *volume;
-    size_t limit;              /* bytes */
+    atomic_size_t limit;       /* bytes */
     atomic_size_t staged;      /* bytes, also those that a thread tries to stage just now */
     atomic_size_t decoding;    /* raw bytes of decodes that have their staging */
     atomic_size_t waits;       /* items that wait or are about to */
@@ -36,10 +36,15 @@ int bale_queue_create(struct bale_volume *volume, struct bale_queue **out)
     if (!queue)
         return BALE_E_NOMEM;
     queue->volume = volume;
-    queue->limit = (size_t)(bale_memory_cap(volume->memory) / 4);
+    bale_queue_set_limit(queue);
     bale_short_lock_init(&queue->lock);
     *out = queue;
     return BALE_OK;
+}
+
+void bale_queue_set_limit(struct bale_queue *queue)
+{
+    atomic_store(&queue->limit, (size_t)(bale_memory_cap(queue->volume->memory) / 4));
 }
 
 void bale_queue_destroy(struct bale_queue *queue)

@@ -33,6 +33,8 @@ struct bale_queue_item {
 
 struct bale_volume;
 int bale_queue_create(struct bale_volume *volume, struct bale_queue **queue);
+/* After the memory's cap has changed. */
+void bale_queue_set_limit(struct bale_queue *queue);
 void bale_queue_destroy(struct bale_queue *queue); /* the queue is empty; NULL is fine */
 
 /* Provides staging at once, for a decode to raw bytes. BALE_E_NOMEM: there is none to spare, or

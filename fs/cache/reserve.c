@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+#include <sys/quota.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -14,6 +16,7 @@
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)
 #define STREAM_MOST ((uint64_t)16 << 20)
+#define QUOTA_BLOCK 1024u
 #define STREAM_MS 500u
 #define OVERHEAD_PART 512u /* of what does not compress: heads of frames, index pages, roots */
 #define RETRY_MS 250u      /* after the space could not be reserved again */
@@ -171,6 +174,39 @@ uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available)
     return available > taken ? (available - taken) / OVERHEAD_PART * (OVERHEAD_PART - 1) : 0;
 }
 
+/* Bytes that the quota of this kind leaves its owner; UINT64_MAX: there is none, or it is not
+ * known. */
+static uint64_t quota_left(int fd, int type, uint32_t id)
+{
+    struct dqblk quota;
+
+    if (syscall(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, type), id, &quota) != 0)
+        return UINT64_MAX;
+    uint64_t blocks = quota.dqb_bsoftlimit ? quota.dqb_bsoftlimit : quota.dqb_bhardlimit;
+    if (blocks == 0)
+        return UINT64_MAX;
+    return blocks > quota.dqb_curspace / QUOTA_BLOCK ? blocks * QUOTA_BLOCK - quota.dqb_curspace
+                                                     : 0;
+}
+
+/* The most that the reserve may take: 1/16 of what disk and quotas leave, with what it has. Project
+ * quotas count in statvfs. 0: it is not known. */
+static uint64_t share_of_space(const struct bale_volume *volume)
+{
+    int fd = volume->reserve.fd;
+    struct statvfs vfs;
+    struct stat st;
+
+    if (fd < 0 || fstatvfs(fd, &vfs) != 0 || fstat(fd, &st) != 0)
+        return 0;
+    uint64_t left = (uint64_t)vfs.f_bavail * vfs.f_frsize;
+    uint64_t user = quota_left(fd, USRQUOTA, st.st_uid);
+    uint64_t group = quota_left(fd, GRPQUOTA, st.st_gid);
+    left = left < user ? left : user;
+    left = left < group ? left : group;
+    return (left + volume->reserve.bytes) / 16;
+}
+
 /* Reserves space for so many dirty bytes, or less. Returns how many it got space for. Where space
  * cannot be reserved, that is all of them, and fsync or close reports a lack of space. */
 static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
@@ -179,7 +215,7 @@ static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
 
     if (volume->reserve.fd < 0 || fstatvfs(volume->reserve.fd, &vfs) != 0)
         return dirty;
-    uint64_t share = (uint64_t)vfs.f_bavail * vfs.f_frsize / 16;
+    uint64_t share = share_of_space(volume);
     uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
     uint64_t bytes = want < share ? want : share;
     int e = bytes > 0 ? allocate(volume->reserve.fd, 0, bytes) : ENOSPC;
@@ -205,6 +241,40 @@ void bale_reserve_make(struct bale_volume *volume)
     volume->unevictable_limit = cap / 8 * 5;
     volume->stream_ms = STREAM_MS;
     volume->stream_bytes = dirty / 8 < STREAM_MOST ? dirty / 8 : STREAM_MOST;
+}
+
+/* Grows the file to back so many dirty bytes, or fewer. Returns how many it backs then, or 0 if it
+ * stays as it was. Under reserve.lock. */
+static uint64_t grow_file(struct bale_volume *volume, uint64_t dirty)
+{
+    uint64_t before = volume->reserve.bytes, share = share_of_space(volume);
+    uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
+    uint64_t bytes = want < share ? want : share;
+
+    if (volume->reserve.fd < 0)
+        return dirty;
+    /* Without a file there is no space that could be reserved, or there was none to spare. */
+    if (before == 0 || bytes <= before || atomic_load(&volume->full))
+        return 0;
+    if (allocate(volume->reserve.fd, before, bytes - before) != 0) {
+        (void)!ftruncate(volume->reserve.fd, (off_t)before);
+        return 0;
+    }
+    volume->reserve.bytes = bytes;
+    return (bytes - RESERVE_SLACK) / 9 * 8;
+}
+
+void bale_reserve_grow(struct bale_volume *volume)
+{
+    uint64_t cap = bale_memory_cap(volume->memory);
+
+    pthread_mutex_lock(&volume->reserve.lock);
+    uint64_t dirty = grow_file(volume, cap / 2);
+    pthread_mutex_unlock(&volume->reserve.lock);
+    dirty = dirty < cap / 2 ? dirty : cap / 2;
+    if (dirty > atomic_load(&volume->dirty_limit))
+        atomic_store(&volume->dirty_limit, dirty);
+    atomic_store(&volume->unevictable_limit, cap / 8 * 5);
 }
 
 int bale_reserve_commit(struct bale_file *file)

@@ -8,6 +8,9 @@
 /* Sets the limits of dirty data, and reserves the space that they need; called when the volume is
  * made. */
 void bale_reserve_make(struct bale_volume *volume);
+/* After the memory's cap has grown: reserves more space, and then raises the limit of dirty data to
+ * what that backs. */
+void bale_reserve_grow(struct bale_volume *volume);
 /* Call it with the error of writing to the file fd. If the reserve can make up for the lack of
  * space, gives it back to the backing store; from then on, writes fail. True: there is space, try
  * again. For BALE_E_DQUOT, and for BALE_E_NOSPACE where a project has a limit, gives the reserve up

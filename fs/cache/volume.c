@@ -10,6 +10,7 @@
 #include "fs/cache/change.h"
 #include "fs/cache/evict.h"
 #include "fs/cache/flusher.h"
+#include "fs/cache/grow.h"
 #include "fs/cache/queue.h"
 #include "fs/cache/reserve.h"
 
@@ -46,6 +47,7 @@ static void gpu_opened(void *arg)
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
     bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
+    bale_volume_grow(volume); /* reserves space, which takes a second where that means zeroing it */
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)
@@ -78,6 +80,7 @@ static int create_parts(struct bale_volume *volume)
     const struct bale_volume_options *options = &volume->options;
     unsigned cpus = options->threads ? options->threads : bale_cpus();
     uint64_t cap = options->memory ? options->memory : bale_memory_default_cap();
+    bool grows = !options->memory && options->engine.choice != BALE_ENGINE_CPU;
     int err = bale_volume_lists_create(&volume->lists);
 
     if (err != BALE_OK)
@@ -85,7 +88,7 @@ static int create_parts(struct bale_volume *volume)
     err = bale_lru_create(&volume->lru);
     if (err != BALE_OK)
         return err;
-    err = bale_memory_create(cap, &volume->memory);
+    err = bale_memory_create_growing(cap, grows ? bale_memory_gpu_cap() : cap, &volume->memory);
     if (err != BALE_OK)
         return err;
     bale_reserve_make(volume);
@@ -121,6 +124,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->age_ms = options->age_ms ? options->age_ms : AGE_MS;
     volume->change_run = bale_change_run;
     volume->reserve.fd = options->container.writable ? options->reserve_fd : -1;
+    volume->claim = -1;
     pthread_mutex_init(&volume->reserve.lock, NULL);
     bale_lost_init(&volume->lost);
     volume->checkpoint.ms = bale_now_ms();
@@ -221,6 +225,8 @@ int bale_volume_destroy(struct bale_volume *volume)
     bale_memory_destroy(volume->memory);
     bale_lru_destroy(volume->lru);
     bale_volume_lists_destroy(volume->lists);
+    if (volume->claim >= 0)
+        close(volume->claim);
     if (volume->reserve.fd >= 0)
         (void)!ftruncate(volume->reserve.fd, 0);
     pthread_mutex_destroy(&volume->reserve.lock);

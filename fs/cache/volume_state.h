@@ -38,14 +38,14 @@ struct bale_volume {
     uint64_t age_ms;
     uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
     uint64_t stream_ms;    /* how long the flush of a stream takes more */
-    uint64_t unevictable_limit;
-    atomic_uint_fast64_t dirty_limit;
+    atomic_uint_fast64_t unevictable_limit, dirty_limit; /* grow with the memory's cap (grow.h) */
+    int claim;                                           /* bale_memory_claim's descriptor, or -1 */
 
     struct {
-        pthread_mutex_t lock; /* guards the file and changes of full */
-        int fd;               /* the caller's; -1: there is none */
-        uint64_t bytes;       /* its size when it is whole */
-        uint64_t failed_ms;   /* when it could not be made whole again; guarded by lock */
+        pthread_mutex_t lock;       /* guards the file and changes of full */
+        int fd;                     /* the caller's; -1: there is none */
+        atomic_uint_fast64_t bytes; /* its size when it is whole; changes under lock */
+        uint64_t failed_ms;         /* when it could not be made whole again; guarded by lock */
     } reserve;
     atomic_uint_fast64_t freed_ms; /* when something was removed that may give space back */
     atomic_int full; /* not BALE_OK: the reserve is in use, and writes fail with this */

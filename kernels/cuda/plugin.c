@@ -142,6 +142,22 @@ static void plugin_wake(struct bale_engine *handle)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+static bool plugin_while_unpinned(struct bale_engine *handle, void (*call)(void *arg), void *arg)
+{
+    struct cuda_engine *engine = bale_cuda_engine(handle);
+
+    /* Somebody opens, closes or pins. */
+    if (pthread_mutex_trylock(&engine->pinning) != 0)
+        return false;
+    pthread_mutex_lock(&engine->mutex);
+    bool unpinned = engine->state == CUDA_CLOSED && !engine->is_pinned;
+    pthread_mutex_unlock(&engine->mutex);
+    if (unpinned)
+        call(arg);
+    pthread_mutex_unlock(&engine->pinning);
+    return unpinned;
+}
+
 static void describe_devices(struct bale_gpu_found *found)
 {
     int count = bale_driver_count();
@@ -195,6 +211,7 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .stats = plugin_stats,
     .release = plugin_release,
     .wake = plugin_wake,
+    .while_unpinned = plugin_while_unpinned,
     .memory_kind = bale_cuda_process_memory_kind,
     .wait = bale_cuda_process_wait,
     .copy = bale_cuda_process_copy,

@@ -58,6 +58,10 @@ void bale_dispatch_release_gpu(struct bale_engine *engine);
  * short. */
 void bale_dispatch_wake_gpu(struct bale_engine *engine);
 
+/* Calls call(arg) if no memory is pinned now, and keeps it so meanwhile: as while_unpinned of struct
+ * bale_gpu. Returns whether it was called. */
+bool bale_dispatch_while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg);
+
 /* Whether destroy has abandoned a thread that hangs in the driver of a GPU. The process must
  * then end without exit handlers, as _exit does: those of the driver may wait for that thread. */
 bool bale_dispatch_hangs(void);

@@ -249,6 +249,13 @@ void bale_dispatch_release_gpu(struct bale_engine *engine)
         d->gpu->release(d->device);
 }
 
+bool bale_dispatch_while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg)
+{
+    struct bale_dispatch *d = bale_dispatch_of(engine);
+
+    return atomic_load(&d->opened) && d->gpu->while_unpinned(d->device, call, arg);
+}
+
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);

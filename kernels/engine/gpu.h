@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 13u
+#define BALE_GPU_ABI 14u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -202,7 +202,7 @@ struct bale_gpu {
     bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
     /* Pins memory, so that the devices read and write it where it is. May take long. Once for
      * each range; it stays pinned until destroy, and the caller keeps it mapped, with the same
-     * pages, until the process ends. An item may lie across ranges that touch. 0, or a negative
+     * pages but for while_unpinned, until the process ends. An item may lie across ranges that touch. 0, or a negative
      * bale_err and nothing has changed. */
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
     /* Short, as the next two: the dispatcher calls it before and after each batch. */
@@ -211,6 +211,10 @@ struct bale_gpu {
     void (*release)(struct bale_engine *engine);
     /* Work is about to come: opens what was given back, in the background. */
     void (*wake)(struct bale_engine *engine);
+    /* Calls call(arg) if no context is there, so that no memory is pinned: it may give back the pages
+     * of ranges that pin was called for, until it returns. Returns whether it was called. call
+     * calls nothing of the engine. */
+    bool (*while_unpinned)(struct bale_engine *engine, void (*call)(void *arg), void *arg);
 
     /* The rest is for a process that has memory of its own on the devices, in CUDA's primary
      * contexts. The calls wait for the device. 0, or BALE_E_DEVICE. */

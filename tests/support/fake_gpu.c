@@ -177,6 +177,16 @@ static void wake(struct bale_engine *engine)
     fake_batches_set_open(&fake->batches, true);
 }
 
+static bool while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg)
+{
+    struct fake *fake = (struct fake *)engine;
+    bool unpinned = !fake_batches_stats(&fake->batches).open;
+
+    if (unpinned)
+        call(arg);
+    return unpinned;
+}
+
 static int memory_kind(struct bale_engine *engine, const void *memory, enum bale_memory_kind *place,
                        int *device)
 {
@@ -212,6 +222,7 @@ const struct bale_gpu bale_gpu_plugin = {
     .stats = get_stats,
     .release = release,
     .wake = wake,
+    .while_unpinned = while_unpinned,
     .memory_kind = memory_kind,
     .wait = wait_stream,
     .copy = copy,

@@ -243,8 +243,10 @@ void bale_mount_status_print(const struct bale_control_status *status)
            bale_size_text(status->memory_cap, texts[1]), bale_size_text(status->cached, texts[2]),
            bale_size_text(status->dirty, texts[3]), bale_size_text(status->dirty_limit, texts[4]));
     if (!status->read_only)
-        printf("reserve  %s of the disk kept for what is to be stored\n",
-               bale_size_text(status->reserve, texts[0]));
+        printf(
+            "reserve  %s of the disk kept for what is to be stored: 9/8 of the most that may be, "
+            "1/16 of what was free at most\n",
+            bale_size_text(status->reserve, texts[0]));
     printf("files    %llu open or to be stored, %llu known\n", (unsigned long long)status->files,
            (unsigned long long)status->nodes);
     print_reads(status);

@@ -105,6 +105,41 @@ static void test_pinning(void)
     sem_destroy(&pins.done);
 }
 
+/* A cap that grows has its memory behind what there was; pages that were pinned are given back when
+ * they are not any more. */
+static void test_growing(void)
+{
+    struct bale_memory *memory;
+    struct pins pins = {.most = 8};
+
+    sem_init(&pins.done, 0, 0);
+    CHECK_EQ(bale_memory_create_growing(2 * STEP, 4 * STEP + 1, &memory), 0);
+    uint8_t *first = bale_memory_allocate(memory, 2 * STEP);
+    CHECK(!bale_memory_allocate(memory, 1));
+    bale_memory_grow(memory, 3 * STEP);
+    CHECK_EQ_U(bale_memory_cap(memory), 3 * STEP);
+    CHECK(bale_memory_allocate(memory, STEP) == first + 2 * STEP);
+    CHECK(!bale_memory_allocate(memory, 1));
+    bale_memory_grow(memory, 8 * STEP);
+    CHECK_EQ_U(bale_memory_cap(memory), 4 * STEP);
+    bale_memory_grow(memory, STEP);
+    CHECK_EQ_U(bale_memory_cap(memory), 4 * STEP);
+    bale_memory_pin_begin(memory, true, pin, &pins);
+    for (int i = 0; i < 4; i++)
+        sem_wait(&pins.done);
+    first[0] = 1;
+    first[STEP] = 2;
+    bale_memory_free(memory, first, STEP);
+    bale_memory_trim(memory);
+    CHECK_EQ(first[0], 1);
+    bale_memory_trim_unpinned(memory);
+    CHECK_EQ(first[0], 0);
+    CHECK_EQ(first[STEP], 2);
+    bale_memory_free(memory, first + STEP, 2 * STEP);
+    bale_memory_destroy(memory);
+    sem_destroy(&pins.done);
+}
+
 /* Quarantined memory is not handed out while a device may still write to it. */
 static void test_aside(void)
 {
@@ -248,6 +283,7 @@ int main(void)
     test_kept();
     test_kept_in_reach();
     test_pinning();
+    test_growing();
     test_pinning_all();
     test_aside();
     test_aside_for_good();

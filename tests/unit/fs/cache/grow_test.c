@@ -1,0 +1,101 @@
+/* A larger default with a GPU: what the mounts of a user claim, and what a volume has then. */
+#include "fs/cache/grow.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "format/err.h"
+#include "fs/base/memory_claim.h"
+#include "tests/check.h"
+
+#define UNIT ((uint64_t)64 << 20)
+
+/* Claims are disjoint, never above the bound together, and end with their descriptor. */
+static void claims(void)
+{
+    char path[] = "/tmp/bale-grow-test-XXXXXX";
+    int file = mkstemp(path), first, second, third;
+
+    REQUIRE(file >= 0);
+    CHECK_EQ_U(bale_memory_claim_at(path, 3 * UNIT + 1, 4 * UNIT, &first), 3 * UNIT);
+    CHECK_EQ_U(bale_memory_claim_at(path, 3 * UNIT, 4 * UNIT + UNIT / 2, &second), UNIT);
+    CHECK_EQ_U(bale_memory_claim_at(path, UNIT, 4 * UNIT, &third), 0);
+    CHECK_EQ(third, -1);
+    close(first);
+    CHECK_EQ_U(bale_memory_claim_at(path, 4 * UNIT, 4 * UNIT, &third), 3 * UNIT);
+    close(second);
+    close(third);
+    CHECK_EQ_U(bale_memory_claim_at(path, UNIT - 1, 4 * UNIT, &third), 0);
+    close(file);
+    unlink(path);
+    CHECK_EQ(symlink("/dev/null", path), 0);
+    CHECK_EQ_U(bale_memory_claim_at(path, UNIT, UNIT, &third), 0);
+    CHECK_EQ(third, -1);
+    unlink(path);
+}
+
+static enum bale_session_state certain(const void *arg, uint32_t session)
+{
+    (void)arg;
+    (void)session;
+    return BALE_SESSION_CERTAIN;
+}
+
+static struct bale_volume *make_volume(uint64_t memory, int reserve_fd)
+{
+    static _Atomic uint32_t session = 1;
+    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
+    struct bale_volume *volume;
+    struct bale_volume_options options = {
+        .memory = memory,
+        .threads = 1,
+        .reserve_fd = reserve_fd,
+        .container = {.session = &session,
+                      .session_roll = &roll,
+                      .writable = true,
+                      .session_state = certain},
+    };
+
+    REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
+    return volume;
+}
+
+/* How far it grows depends on the machine; never does what is dirty exceed what the reserve takes. */
+static void grows(void)
+{
+    char path[] = "/tmp/bale-grow-test-XXXXXX";
+    int fd = mkstemp(path);
+    struct stat st;
+
+    REQUIRE(fd >= 0);
+    struct bale_volume *volume = make_volume(0, fd);
+    uint64_t cap = bale_memory_cap(volume->memory), dirty = atomic_load(&volume->dirty_limit);
+    uint64_t reserve = volume->reserve.bytes;
+    bale_volume_grow(volume);
+    uint64_t grown = bale_memory_cap(volume->memory);
+    CHECK(grown >= cap && grown <= bale_memory_gpu_cap());
+    CHECK(atomic_load(&volume->dirty_limit) >= dirty);
+    CHECK(atomic_load(&volume->dirty_limit) <= grown / 2);
+    CHECK(volume->reserve.bytes >= reserve);
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ_U((uint64_t)st.st_size, volume->reserve.bytes);
+    if (volume->reserve.bytes > 0 && atomic_load(&volume->dirty_limit) > dirty)
+        CHECK(atomic_load(&volume->dirty_limit) / 8 * 9 <= volume->reserve.bytes);
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+
+    volume = make_volume(UNIT, fd);
+    bale_volume_grow(volume); /* the user has said how much */
+    CHECK_EQ_U(bale_memory_cap(volume->memory), UNIT);
+    CHECK_EQ(volume->claim, -1);
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+    close(fd);
+    unlink(path);
+}
+
+int main(void)
+{
+    claims();
+    grows();
+    return check_result();
+}
