@@ -213,6 +213,15 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
+/* Whether to list an entry with attributes. Not if the kernel has the file from an earlier reply: a
+ * program that begins to read a directory, to see whether it is empty, and then reads it again, as
+ * rm does, would have everything looked up twice. Beside a writer what it has may be old. */
+static bool needs_attributes(struct bale_mount *mount, const struct bale_dirent *entry)
+{
+    return !is_dots(entry->name) &&
+           (mount->beside || !bale_node_is_remembered(mount->nodes, entry->ino));
+}
+
 /* Looks an entry up for the kernel. If that fails, the entry is listed without attributes, and the
  * kernel looks it up when a program needs it. */
 static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
@@ -225,7 +234,7 @@ static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
     memset(param, 0, sizeof *param);
     param->attr.st_ino = entry->ino;
     param->attr.st_mode = DTTOIF((mode_t)entry->type);
-    if (is_dots(entry->name) ||
+    if (!needs_attributes(mount, entry) ||
         bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0)
         return;
     if (bale_attr_get(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {

@@ -17,6 +17,15 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino)
     return node;
 }
 
+bool bale_node_is_remembered(struct bale_nodes *nodes, uint64_t ino)
+{
+    pthread_mutex_lock(&nodes->lock);
+    const struct bale_node *node = bale_node_at(nodes, ino);
+    bool remembered = node && node->lookups > 0;
+    pthread_mutex_unlock(&nodes->lock);
+    return remembered;
+}
+
 struct bale_node *bale_node_of_number(struct bale_nodes *nodes, uint64_t number)
 {
     struct bale_node *node = bale_node_in_slot(nodes, number);

@@ -105,6 +105,10 @@ int bale_node_add(struct bale_nodes *nodes, struct bale_node *dir, const char *n
 /* The node with an inode number, referenced, or NULL. */
 struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
 
+/* Whether the kernel has the node with an inode number: it got it in a reply, and has not forgotten
+ * it. May be old when it is returned. */
+bool bale_node_is_remembered(struct bale_nodes *nodes, uint64_t ino);
+
 /* As bale_node_lookup, for what has a number that was given out, before this mount, too, if handles
  * are used. ESTALE: there is no such file any more. Nothing else need keep the node, unlike below. */
 int bale_node_by_number(struct bale_nodes *nodes, uint64_t number, struct bale_node **node, int *fd,

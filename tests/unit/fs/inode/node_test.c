@@ -210,11 +210,35 @@ static void test_links(void)
     bale_node_unlinked(nodes, node, root, "two");
     bale_node_mark_dead(nodes, node);
     CHECK(bale_node_find(nodes, ino) == NULL);
+    CHECK(!bale_node_is_remembered(nodes, ino));
     CHECK_EQ(fstat(fd, &st), 0);
     CHECK_EQ(st.st_nlink, 0);
     bale_node_unpin(nodes, node);
     bale_node_forget(nodes, node, 3);
     CHECK_EQ_U(bale_nodes_count(nodes), 1);
+}
+
+/* The kernel has what it got in a reply and has not forgotten; a pin of ours is something else. */
+static void test_remembered(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes), *node;
+    struct stat st;
+    int fd;
+
+    CHECK_EQ(make("remembered"), 0);
+    CHECK_EQ(stat("remembered", &st), 0);
+    CHECK(!bale_node_is_remembered(nodes, st.st_ino));
+    CHECK_EQ(bale_node_lookup(nodes, root, "remembered", &node, &fd, &st), 0);
+    CHECK(!bale_node_is_remembered(nodes, st.st_ino));
+    bale_node_remember(nodes, node);
+    bale_node_remember(nodes, node);
+    bale_node_forget(nodes, node, 1);
+    CHECK(bale_node_is_remembered(nodes, st.st_ino));
+    bale_node_forget(nodes, node, 1);
+    CHECK(!bale_node_is_remembered(nodes, st.st_ino));
+    bale_node_unpin(nodes, node);
+    CHECK(!bale_node_is_remembered(nodes, st.st_ino));
+    CHECK_EQ(unlink("remembered"), 0);
 }
 
 /* A file with several links falls back on the names it was found by. */
@@ -463,6 +487,7 @@ static void with_handles(int fd)
         test_budget();
         test_moves();
         test_links();
+        test_remembered();
         test_fallback();
         test_forgotten();
         test_replaced();
