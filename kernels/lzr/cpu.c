@@ -36,7 +36,7 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
     if (parameter == 1)
         lzr_search_fast(&w->full.fast, raw, raw_length, &w->found);
     else
-        lzr_search_full(&w->full, &w->emit, raw, raw_length, &w->found);
+        lzr_search_full(&w->full, raw, raw_length, &w->found);
     return lzr_emit(&w->emit, &w->found, raw, raw_length, out, capacity);
 }
 

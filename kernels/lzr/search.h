@@ -14,9 +14,8 @@ enum {
     LZR_FAST_LONG = 13,
 
     LZR_LENGTHS = 256, /* of matches whose price has a table */
-    LZR_FULL_BITS3 = 12,
-    LZR_FULL_BITS4 = 13,
-    LZR_FULL_BITS6 = 14,
+    LZR_OFFSETS_LOG2 = 16,
+    LZR_FULL_BITS4 = 14,
     LZR_FULL_BITS8 = 14,
 };
 
@@ -26,29 +25,19 @@ struct lzr_fast {
     uint16_t by8[1 << LZR_FAST_LONG];
 };
 
-/* The cheapest way to a position: with a match of so many bytes, whose offset is last[0], or with a
- * literal if it is 0. */
-struct lzr_node {
-    uint32_t cost; /* in 1/16 bit */
-    uint16_t length;
-    uint16_t run;               /* of literals that end here */
-    uint16_t last[LZR_REPEATS]; /* offsets, the last one first */
-};
-
 struct lzr_full {
     struct lzr_fast fast;
     /* Prices in 1/16 bit, raw bits included. */
     uint16_t literal_price[256];
-    uint16_t run_price[LZR_RUN + 1]; /* of a whole run */
-    uint16_t length_price[LZR_LENGTHS];
-    uint16_t match_price[LZR_MATCH_CLASSES];
-    uint16_t offset_price[LZR_OFFSET_CLASSES];
-    /* The last position of each hash of so many bytes; 0: there is none. */
-    uint16_t by3[1 << LZR_FULL_BITS3];
+    uint16_t match_price[LZR_MATCH_CLASSES], length_price[LZR_LENGTHS]; /* with the run before */
+    uint16_t offset_price[LZR_OFFSETS_LOG2], repeat_price; /* by the log2; of the last offset */
+    uint32_t literals[256];                                /* how often each is counted */
+    /* The last position of each hash of so many bytes. */
     uint16_t by4[1 << LZR_FULL_BITS4];
-    uint16_t by6[1 << LZR_FULL_BITS6];
     uint16_t by8[1 << LZR_FULL_BITS8];
-    struct lzr_node nodes[LZR_CHUNK + 1];
+    /* At each position: a match, offset and length << 16, or 0; the cost from there on. */
+    uint32_t found[LZR_CHUNK + 1];
+    uint32_t costs[LZR_CHUNK + 1];
 };
 
 static inline uint32_t lzr_load32(const uint8_t *p)
@@ -95,9 +84,8 @@ static inline uint32_t lzr_agree(const uint8_t *a, const uint8_t *b, const uint8
 void lzr_search_fast(struct lzr_fast *fast, const uint8_t *raw, uint32_t length,
                      struct lzr_found *found);
 
-/* Level 2: the cheapest way through the matches that are found at every position. The prices come
- * from the fast search, whose classes e counts. */
-void lzr_search_full(struct lzr_full *full, struct lzr_emit *e, const uint8_t *raw, uint32_t length,
+/* Level 2: the cheapest way through the matches that are found at the positions. */
+void lzr_search_full(struct lzr_full *full, const uint8_t *raw, uint32_t length,
                      struct lzr_found *found);
 
 #endif

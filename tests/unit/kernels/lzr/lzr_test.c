@@ -127,7 +127,7 @@ static void search(int level, const uint8_t *raw, uint32_t length)
     if (level == 1)
         lzr_search_fast(&full.fast, raw, length, &found);
     else
-        lzr_search_full(&full, &emit, raw, length, &found);
+        lzr_search_full(&full, raw, length, &found);
 }
 
 /* The sequences stand for the bytes. */
