@@ -172,6 +172,10 @@ struct count_shared {
     zeros z[COUNT_WARPS];
 };
 
+/* Folded words from 1 to this are most of those that are not zero: they are counted by ballots, for
+ * lanes that add to one address wait for each other. */
+constexpr uint32_t OFTEN = 4;
+
 /* By a warp: counts the tokens of a stretch of words, and the runs inside. */
 template <typename WORD>
 __device__ inline zeros count_stretch(const differences<WORD> &d, share of, uint32_t *counts,
@@ -181,6 +185,7 @@ __device__ inline zeros count_stretch(const differences<WORD> &d, share of, uint
     zeros z = {of.end - of.begin, 0, 0, 0};
     zero_runs open;
     bool seen = false;
+    uint32_t often[OFTEN] = {0}, none = 0;
 
     for (uint32_t at = of.begin; at < of.end; at += 32) {
         const uint32_t there = min(of.end - at, 32u);
@@ -190,19 +195,30 @@ __device__ inline zeros count_stretch(const differences<WORD> &d, share of, uint
         const uint32_t nonzero = __ballot_sync(ALL, counts_);
         const uint32_t run = open.before(nonzero);
         const bool first = !seen && (nonzero & bale_warp::lower_lanes()) == 0;
-        if (counts_) {
+        if (nonzero) {
+#pragma unroll
+            for (uint32_t k = 0; k < OFTEN; k++)
+                often[k] += (uint32_t)__popc(__ballot_sync(ALL, counts_ && word == k + 1));
+        }
+        if (counts_ && word > OFTEN) {
             uint32_t low;
             atomicAdd(&counts[token_of(word, &low)], 1u);
-            if (!first)
-                add_run(runs, run);
         }
+        if (counts_ && !first)
+            add_run(runs, run);
         z.inside += __popc(__ballot_sync(ALL, counts_ && !first && run > 0));
         if (!seen && nonzero)
             z.lead = open.open + (uint32_t)__ffs((int)nonzero) - 1;
         seen = seen || nonzero;
-        if (bale_warp::lane() == 0)
-            counts[0] += there - __popc(nonzero);
+        none += there - (uint32_t)__popc(nonzero);
         open.go_on(nonzero, there);
+    }
+    __syncwarp();
+    if (bale_warp::lane() == 0) {
+        counts[0] += none;
+#pragma unroll
+        for (uint32_t k = 0; k < OFTEN; k++)
+            counts[CUSZ_RUNS + k] += often[k];
     }
     z.trail = open.open;
     z.lead = seen ? z.lead : z.count;
