@@ -25,6 +25,11 @@ struct bale_mount_options {
      * kernel has that program's options, the ones here are ignored, and a signal ends the daemon
      * but not the mount. */
     const char *mountpoint;
+    /* Not NULL: a dead mount lies at the mount point, which is then absolute and without symbolic
+     * links. This is called when all is ready, right before the new mount is made, and takes the
+     * dead one away, so that programs find the directory below for as short as can be. False, after
+     * a message: it could not. */
+    bool (*clear)(const char *mountpoint);
     /* Further options for the kernel, as in "noatime,nosuid,context=...", or NULL.
      * default_permissions, fsname and subtype are set here. */
     const char *extra;

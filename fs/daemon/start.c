@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -167,17 +168,46 @@ static int create_parts(struct bale_daemon *d, const struct bale_descriptors *de
     return err;
 }
 
+/* Finds the mount point, or if a dead mount lies there, takes its path as it is. */
+static int find_mountpoint(struct bale_daemon *d)
+{
+    const char *unmounts = d->options->auto_unmount ? "auto_unmount"
+                           : d->options->idle       ? "idle"
+                                                    : NULL;
+
+    if (!d->options->clear)
+        return bale_mountpoint_find(d->options->mountpoint, unmounts, &d->mountpoint, d->why);
+    d->mountpoint = strdup(d->options->mountpoint);
+    return d->mountpoint ? BALE_OK : BALE_E_NOMEM;
+}
+
+/* Takes a dead mount away, and looks at what lies below. */
+static int clear_mountpoint(struct bale_daemon *d)
+{
+    char *path = NULL;
+
+    if (!d->options->clear)
+        return BALE_OK;
+    if (!d->options->clear(d->mountpoint)) {
+        bale_reason_set(d->why, "%s: a dead mount that lies there cannot be replaced",
+                        d->mountpoint);
+        return BALE_E_IO;
+    }
+    int err = bale_mountpoint_find(d->mountpoint, NULL, &path, d->why);
+    if (err == BALE_OK)
+        err = bale_overlap_check(bale_store_path(d->mount.store), path, d->why);
+    free(path);
+    return err;
+}
+
 int bale_daemon_start(struct bale_daemon *d)
 {
     struct bale_mount *mount = &d->mount;
     struct bale_descriptors descriptors = bale_descriptors_raise();
-    const char *unmounts = d->options->auto_unmount ? "auto_unmount"
-                           : d->options->idle       ? "idle"
-                                                    : NULL;
     int err = bale_daemon_signals_open(&d->signals);
 
     if (err == BALE_OK)
-        err = bale_mountpoint_find(d->options->mountpoint, unmounts, &d->mountpoint, d->why);
+        err = find_mountpoint(d);
     /* The watcher and chdir before there are threads and locks: some threads get a directory of
      * their own. */
     if (err == BALE_OK && d->options->auto_unmount)
@@ -207,6 +237,8 @@ int bale_daemon_start(struct bale_daemon *d)
         err = create_volume(d);
     if (err == BALE_OK)
         err = create_parts(d, &descriptors);
+    if (err == BALE_OK)
+        err = clear_mountpoint(d);
     if (err == BALE_OK)
         err = bale_session_create(mount, d->options, &d->trust, d->mountpoint, d->signals.ended,
                                   &d->session, d->why);

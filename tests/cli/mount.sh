@@ -126,7 +126,11 @@ soon unlocked "$store" || fail "locked after a kill"
 cat "$mnt/kept" 2>/dev/null && fail "a dead mount answers"
 run 1 stat "$mnt"
 says "^balefs: $mnt: its daemon has ended without unmounting"
-run 0 mount "$store" "$mnt"
+# It is replaced only once all is ready: a mount that fails leaves it, so that nobody writes to the directory below.
+run 32 mount "$work/none" "$mnt"
+says "^balefs: $work/none: "
+is_mounted "$mnt" || fail "a mount that failed took a dead one away"
+(cd "$work" && run 0 mount store mnt)
 is kept "$(cat "$mnt/kept")" "what was closed before the kill"
 is 1 "$(awk -v at="$mnt" '$2 == at' /proc/self/mounts | wc -l)" "mounts at the mount point"
 kill -KILL "$(process "$mnt")"

@@ -100,43 +100,53 @@ static bool is_dead(const char *path)
            errno == ENOTCONN;
 }
 
-static int clean_up(const char *path)
-{
-    int status = BALE_EXIT_DONE;
-    bool ours = true;
-
-    while (status == BALE_EXIT_DONE && ours && is_dead(path)) {
-        struct bale_mount_line mount;
-        char *point = bale_mounts_path(path);
-
-        ours = point && bale_mounts_at(point, &mount) == BALE_OK;
-        if (ours) {
-            ours = bale_mount_line_is_balefs(&mount);
-            if (ours)
-                status = bale_unmount(point, (struct bale_umount_how){.lazy = true});
-            bale_mount_line_free(&mount);
-        }
-        free(point);
-    }
-    return status;
-}
-
-/* True, after a message, if the mount point has a balefs mount, which would be hidden, or if the
- * store is itself a mount. */
-static bool is_taken(const char *store, const char *mountpoint)
+/* True, after a message, if the mount point has a balefs mount, which would be hidden. */
+static bool has_mount(const char *mountpoint)
 {
     struct bale_mount_line mount;
 
-    if (bale_mounts_here(store, &mount))
-        bale_message("%s: is not a store but a mount of the store %s: for a second mount point use "
-                     "mount --bind; to move it, unmount it and name the store",
-                     store, mount.source);
-    else if (bale_mounts_here(mountpoint, &mount))
-        bale_message("%s: the store %s is mounted here: balefs umount %s first, or name another "
-                     "directory",
-                     mountpoint, mount.source, mountpoint);
-    else
+    if (!bale_mounts_here(mountpoint, &mount))
         return false;
+    bale_message("%s: the store %s is mounted here: balefs umount %s first, or name another "
+                 "directory",
+                 mountpoint, mount.source, mountpoint);
+    bale_mount_line_free(&mount);
+    return true;
+}
+
+/* Whether a mount of ours that is dead is the topmost at point, which is as bale_mounts_path has
+ * it. */
+static bool has_dead_mount(const char *point)
+{
+    struct bale_mount_line mount;
+
+    if (!is_dead(point) || bale_mounts_at(point, &mount) != BALE_OK)
+        return false;
+    bool ours = bale_mount_line_is_balefs(&mount);
+    bale_mount_line_free(&mount);
+    return ours;
+}
+
+/* bale_mount_options.clear: also if several lie one on the other. */
+static bool clear_dead_mounts(const char *point)
+{
+    int status = BALE_EXIT_DONE;
+
+    while (status == BALE_EXIT_DONE && has_dead_mount(point))
+        status = bale_unmount(point, (struct bale_umount_how){.lazy = true});
+    return status == BALE_EXIT_DONE && !has_mount(point);
+}
+
+/* True, after a message, if the store is itself a mount. */
+static bool is_mount(const char *store)
+{
+    struct bale_mount_line mount;
+
+    if (!bale_mounts_here(store, &mount))
+        return false;
+    bale_message("%s: is not a store but a mount of the store %s: for a second mount point use "
+                 "mount --bind; to move it, unmount it and name the store",
+                 store, mount.source);
     bale_mount_line_free(&mount);
     return true;
 }
@@ -199,19 +209,11 @@ static void say_where_log_is(const struct bale_mount_options *options, const cha
                      options->mountpoint);
 }
 
-int bale_mount_store(struct bale_mount_options *options, const char *log)
+static int run_daemon(struct bale_mount_options *options)
 {
     char path[BALE_LOG_PATH] = "";
     struct bale_reason why = {0};
 
-    if (!choose_log(options, log))
-        return BALE_EXIT_UNMOUNT_USAGE;
-    int status = clean_up(options->mountpoint);
-    if (status != BALE_EXIT_DONE)
-        return status;
-    if (is_taken(options->store, options->mountpoint) ||
-        (options->create && bale_output_path_check_mounts(options->store) != BALE_OK))
-        return BALE_EXIT_UNMOUNT_FAILED;
     bale_leaving_await(options->store);
     int err = bale_daemon_run(options, &why, path);
     if (err != BALE_OK || why.text[0] != '\0')
@@ -221,6 +223,30 @@ int bale_mount_store(struct bale_mount_options *options, const char *log)
     if (err == BALE_OK && !options->foreground)
         warn_of_reach(options->store);
     return exit_code(err);
+}
+
+int bale_mount_store(struct bale_mount_options *options, const char *log)
+{
+    const char *given = options->mountpoint;
+    char *point = bale_mounts_path(given);
+    int status = BALE_EXIT_UNMOUNT_FAILED;
+
+    if (!choose_log(options, log)) {
+        status = BALE_EXIT_UNMOUNT_USAGE;
+        goto out;
+    }
+    if (point && has_dead_mount(point)) {
+        options->mountpoint = point;
+        options->clear = clear_dead_mounts;
+    }
+    if (!is_mount(options->store) && (options->clear || !has_mount(options->mountpoint)) &&
+        (!options->create || bale_output_path_check_mounts(options->store) == BALE_OK))
+        status = run_daemon(options);
+out:
+    options->mountpoint = given;
+    options->clear = NULL;
+    free(point);
+    return status;
 }
 
 /* 0 or the exit code, or a BALE_OPTION_*. */
