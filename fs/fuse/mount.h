@@ -7,7 +7,7 @@
  *   shares                                                what users have a share of
  *   sync_tree, unsynced                                   what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
- *   in_flight, with requests, effects, queued                    what is being handled
+ *   in_flight, with requests, effects, queued             what is being handled
  *   follow                                                commits of a writer elsewhere
  *   attr, mode                                            attributes and permissions
  *   lookup, names                                         entries and names
