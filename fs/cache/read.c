@@ -316,6 +316,25 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     read_finish(file, op, err);
 }
 
+/* Everything was in the cache. The program gets it first: starting to read ahead wakes threads, which
+ * takes as long as a request. */
+static void read_hit(struct bale_file *file, uint64_t offset, uint64_t end, struct bale_read *read,
+                     bale_file_done *done, void *arg)
+{
+    struct bale_volume *volume = file->volume;
+
+    atomic_fetch_add_explicit(&volume->stats.read_hits, (uint64_t)read->count,
+                              memory_order_relaxed);
+    atomic_fetch_add_explicit(&volume->stats.read, read->length, memory_order_relaxed);
+    bale_file_ref(file);
+    done(arg, (int64_t)read->length);
+    pthread_mutex_lock(&file->lock);
+    struct bale_fetch *ahead = bale_readahead_note(file, offset, end);
+    pthread_mutex_unlock(&file->lock);
+    bale_readahead_submit(volume, ahead);
+    bale_file_unref(file);
+}
+
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg)
 {
@@ -329,13 +348,11 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
     bale_file_catch_up(file);
     uint64_t end = clip(file, offset, length);
     bool hit = read_cached(file, offset, end, read);
-    bale_readahead_note(file, offset, end);
+    struct bale_fetch *ahead = hit ? NULL : bale_readahead_note(file, offset, end);
     pthread_mutex_unlock(&file->lock);
+    bale_readahead_submit(file->volume, ahead);
     if (hit) {
-        atomic_fetch_add_explicit(&file->volume->stats.read_hits, (uint64_t)read->count,
-                                  memory_order_relaxed);
-        atomic_fetch_add_explicit(&file->volume->stats.read, read->length, memory_order_relaxed);
-        done(arg, (int64_t)read->length);
+        read_hit(file, offset, end, read, done, arg);
         return;
     }
     struct read_op *op = malloc(sizeof *op);

@@ -14,20 +14,22 @@
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
 #define EXTENTS_A_JOB_GPU 16u
+#define JOB_BYTES ((uint64_t)512 << 10)
 
 /* One extent that is read ahead. Its filling bits keep it in memory. Owned by one thread after the
  * other. */
-struct fetch {
+struct bale_fetch {
     struct bale_job job;
     struct bale_queue_item item;
-    struct fetch *next;     /* in the same job */
-    struct bale_file *file; /* counted */
+    struct bale_fetch *next;     /* in the same job */
+    struct bale_fetch *next_job; /* of the first in a job: the next job's, until it is submitted */
+    struct bale_file *file;      /* counted */
     struct bale_extent *extent;
     uint64_t blocks;
     size_t length; /* of the extent inside the file */
 };
 
-static void fetch_end(struct fetch *fetch, int err)
+static void fetch_end(struct bale_fetch *fetch, int err)
 {
     struct bale_file *file = fetch->file;
     size_t over = fetch->length % file->block;
@@ -46,7 +48,7 @@ static void fetch_end(struct fetch *fetch, int err)
 static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scratch)
 {
     (void)scratch;
-    struct fetch *fetch = item->owner;
+    struct bale_fetch *fetch = item->owner;
     int err = item->item.status;
     bale_queue_release(item);
     fetch_end(fetch, err);
@@ -61,7 +63,7 @@ static bool is_whole(const struct bale_segment *segment, const struct bale_item 
 }
 
 /* Reads the extent without the engine, as a read that needs it would. */
-static void fetch_committed(struct fetch *fetch, struct bale_scratch *scratch)
+static void fetch_committed(struct bale_fetch *fetch, struct bale_scratch *scratch)
 {
     uint64_t start = fetch->extent->number * fetch->file->extent;
 
@@ -72,7 +74,7 @@ static void fetch_committed(struct fetch *fetch, struct bale_scratch *scratch)
 }
 
 /* Reads the stored frame. True: the engine is to decode it; false: the fetch has ended. */
-static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
+static bool fetch_stored(struct bale_fetch *fetch, struct bale_scratch *scratch)
 {
     struct bale_file *file = fetch->file;
     uint64_t start = fetch->extent->number * file->extent;
@@ -120,12 +122,12 @@ static bool fetch_stored(struct fetch *fetch, struct bale_scratch *scratch)
 
 static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct fetch *fetch = (struct fetch *)job;
+    struct bale_fetch *fetch = (struct bale_fetch *)job;
     struct bale_queue *queue = fetch->file->volume->queue;
     struct bale_queue_item *list = NULL, **end = &list;
 
     while (fetch) {
-        struct fetch *next = fetch->next;
+        struct bale_fetch *next = fetch->next;
         if (fetch_stored(fetch, scratch)) {
             *end = &fetch->item;
             end = &fetch->item.next;
@@ -136,18 +138,32 @@ static void fetch_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_queue_decode(queue, list);
 }
 
-/* The fetches of one job, so that the engine gets them together. */
+/* Jobs of up to `most` fetches, which the engine gets together. */
 struct fetches {
-    struct fetch *first, **end;
+    struct bale_fetch *jobs, **next_job;
+    struct bale_fetch **end; /* of the last job */
     unsigned count, most;
 };
 
-static void submit_fetches(struct bale_volume *volume, struct fetches *fetches)
+static void add_fetch(struct fetches *fetches, struct bale_fetch *fetch)
 {
-    if (fetches->count > 0)
-        bale_pool_submit(volume->fetchers, &fetches->first->job);
-    fetches->end = &fetches->first;
-    fetches->count = 0;
+    if (fetches->count == 0) {
+        *fetches->next_job = fetch;
+        fetches->next_job = &fetch->next_job;
+    } else {
+        *fetches->end = fetch;
+    }
+    fetches->end = &fetch->next;
+    fetches->count = (fetches->count + 1) % fetches->most;
+}
+
+void bale_readahead_submit(struct bale_volume *volume, struct bale_fetch *jobs)
+{
+    while (jobs) {
+        struct bale_fetch *next = jobs->next_job;
+        bale_pool_submit(volume->fetchers, &jobs->job); /* may free it */
+        jobs = next;
+    }
 }
 
 /* False: no memory; the stream is read without read-ahead. */
@@ -158,7 +174,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     uint64_t start = number * file->extent;
     uint64_t left = file->size - start;
     size_t length = left < file->extent ? (size_t)left : file->extent;
-    struct fetch *fetch = calloc(1, sizeof *fetch);
+    struct bale_fetch *fetch = calloc(1, sizeof *fetch);
     struct bale_extent *extent = fetch ? bale_extent_get(file, number, length) : NULL;
     if (!extent) {
         free(fetch);
@@ -171,10 +187,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     fetch->blocks = bale_blocks(file, 0, length);
     fetch->length = length;
     bale_fill_begin(extent, fetch->blocks);
-    *fetches->end = fetch;
-    fetches->end = &fetch->next;
-    if (++fetches->count == fetches->most)
-        submit_fetches(file->volume, fetches);
+    add_fetch(fetches, fetch);
     return true;
 }
 
@@ -195,20 +208,31 @@ static uint64_t window_most(struct bale_volume *volume)
     return share > most && bale_dispatch_collects(volume->engine) ? share : most;
 }
 
-void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
+/* Without a GPU jobs run in parallel: while a stream begins they have one extent each, and later
+ * some, because waking a thread takes as long as decoding a part of an extent. */
+static unsigned extents_a_job(const struct bale_file *file, uint64_t window_most)
+{
+    if (window_most > WINDOW_MOST)
+        return EXTENTS_A_JOB_GPU;
+    if (file->stream_window < window_most || file->extent >= JOB_BYTES)
+        return 1;
+    return (unsigned)(JOB_BYTES / file->extent);
+}
+
+struct bale_fetch *bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     /* Requests of one reader are under way at the same time, and arrive in any order. */
     uint64_t slack = STREAM_SLACK * (end - offset);
     bool near = offset <= file->stream_next + slack && file->stream_next <= offset + slack;
 
     if (near && end <= file->stream_next)
-        return;
+        return NULL;
     bool stream = near && end > offset;
     file->stream_next = end;
     if (!stream) {
         file->stream_window = 0;
         file->stream_ahead = end;
-        return;
+        return NULL;
     }
     uint64_t most = window_most(file->volume);
     /* A large window grows faster: until it is reached the batches are small. */
@@ -221,13 +245,12 @@ void bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
     /* Read at least a quarter of a window at a time, so that the engine gets batches, and has
      * others to work on while one is read. */
     if (from >= to || (to < file->size && to - from < file->stream_window / 4))
-        return;
-    /* Without a GPU each extent is a job of its own, and they run in parallel. */
-    struct fetches fetches = {.most = most > WINDOW_MOST ? EXTENTS_A_JOB_GPU : 1};
-    fetches.end = &fetches.first;
+        return NULL;
+    struct fetches fetches = {.most = extents_a_job(file, most)};
+    fetches.next_job = &fetches.jobs;
     uint64_t number = (from + file->extent - 1) / file->extent;
     while (number * file->extent < to && start_fetch(file, number, &fetches))
         number++;
-    submit_fetches(file->volume, &fetches);
     file->stream_ahead = number * file->extent;
+    return fetches.jobs;
 }
