@@ -57,7 +57,8 @@ static inline void note(struct lzr_full *f, const uint8_t *at, uint32_t i)
     f->by8[lzr_hash(at, 8, LZR_FULL_BITS8)] = (uint16_t)i;
 }
 
-/* Finds the matches, and counts the literals that none covers. Returns the bytes that one covers. */
+/* Finds the matches, and counts the literals that none covers. Returns the bytes that one
+ * covers. */
 static uint32_t find_matches(struct lzr_full *f, const uint8_t *raw, uint32_t length)
 {
     uint32_t limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;

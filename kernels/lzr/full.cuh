@@ -1,5 +1,5 @@
-/* lzr on the device: the search of level 2. Every position looks for a match of eight bytes, or else
- * of four. */
+/* lzr on the device: the search of level 2. Every position looks for a match of eight bytes, or
+ * else of four. */
 #ifndef BALE_KERNELS_LZR_FULL_CUH
 #define BALE_KERNELS_LZR_FULL_CUH
 
@@ -18,8 +18,8 @@ struct full_shared {
         uint16_t eights[PARTS << EIGHTS_LOG2];
         struct {
             uint32_t taken[BALE_CUDA_CELL / 32]; /* a bit for each position: a match begins there */
-            /* How often each occurs: literals; classes of lengths; the last offset again, and offsets
-             * by their log2. */
+            /* How often each occurs: literals; classes of lengths; the last offset again, and
+             * offsets by their log2. */
             uint32_t literals[256], lengths[MATCHES], offsets[1 + OFFSETS_LOG2];
             /* Prices: of a length, with its raw bits and with the run before it. */
             uint16_t literal_price[256], length_price[MATCH_MOST + 1], offset_price[OFFSETS_LOG2];
@@ -27,6 +27,8 @@ struct full_shared {
         };
     };
 };
+
+static_assert(sizeof(full_shared) <= 113 << 10, "two blocks share a multiprocessor's 228 KiB");
 
 __device__ inline uint32_t hash_of_four(uint32_t four)
 {
@@ -38,10 +40,10 @@ __device__ inline uint32_t hash_of_eight(uint32_t four, uint32_t next)
     return (four * 0x9e3779b1u + next * 0x85ebca6bu) >> (32 - EIGHTS_LOG2);
 }
 
-/* By a block: the hashes of four and of eight bytes at each position; with IS_LAST if it is the last
- * one of its batch that is inserted with this hash. Those of four bytes are inserted in batches of
- * 32, those of eight in batches of 64. Of hashes of a batch that agree in their low bits, the last
- * alone counts. */
+/* By a block: the hashes of four and of eight bytes at each position; with IS_LAST if it is the
+ * last one of its batch that is inserted with this hash. Those of four bytes are inserted in
+ * batches of 32, those of eight in batches of 64. Of hashes of a batch that agree in their low
+ * bits, the last alone counts. */
 __device__ inline void hash_full(full_shared *f, uint32_t length, uint32_t *notes)
 {
     constexpr uint32_t BATCHES = 2, LATEST = 256; /* entries for each */
@@ -188,8 +190,8 @@ __device__ inline bool nearest(const encode_shared *s, const ahead &here, bool w
     return fine;
 }
 
-/* By a warp: the match at base + lane(): with a candidate that agrees in eight bytes, otherwise with
- * one that agrees in four. */
+/* By a warp: the match at base + lane(): with a candidate that agrees in eight bytes, otherwise
+ * with one that agrees in four. */
 __device__ inline uint32_t match_full(const full_shared *f, uint32_t length, uint32_t base,
                                       uint32_t notes)
 {

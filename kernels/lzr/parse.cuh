@@ -104,10 +104,10 @@ struct stretch {
     }
 };
 
-/* By a warp: parses each lane's stretch, [start, end). A lane's parse begins where that of the lane
- * before it ends: lanes begin again until that is so. parse_on(p, end, visit): the parse from p on up
- * to `end`. note(k, at, length, offset) is called for the k-th match; the last time is the one that
- * counts. */
+/* By a warp: parses each lane's stretch, [start, end). A lane's parse begins where that of the
+ * lane before it ends: lanes begin again until that is so. parse_on(p, end, visit): the parse
+ * from p on up to `end`. note(k, at, length, offset) is called for the k-th match; the last time
+ * is the one that counts. */
 template <typename PARSE, typename NOTE>
 __device__ inline stretch parse_stretches(uint32_t start, uint32_t end, PARSE parse_on, NOTE note)
 {
@@ -156,9 +156,10 @@ struct sequence_writer {
     }
 };
 
-/* By a block: writes the sequences of the threads' stretches, of which it returns the number. A run of
- * RUN_MOST literals or more begins with sequences that have no match; these have the offset before
- * theirs. each(visit): calls visit(at, length, offset) for each match of the thread's own. */
+/* By a block: writes the sequences of the threads' stretches, of which it returns the number. A
+ * run of RUN_MOST literals or more begins with sequences that have no match; these have the
+ * offset before theirs. each(visit): calls visit(at, length, offset) for each match of the
+ * thread's own. */
 template <typename EACH>
 __device__ inline uint32_t write_sequences(encode_shared *s, uint32_t length, const stretch &own,
                                            uint32_t *to, EACH each)

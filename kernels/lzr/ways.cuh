@@ -13,8 +13,8 @@ constexpr uint32_t TOGETHER = 16;     /* positions, whose bytes are loaded toget
 static_assert(LANE + WARM_UP_WAYS + 2 * MEASURED <= MATCH_MOST, "no match becomes longer");
 
 /* A thread on its way from the end of its bytes to their begin: the match that is known at a
- * position, and the first one of the cheapest way from there. Both go on to the left as long as bytes
- * agree, and keep where they end: so what the way costs from there on does not change. */
+ * position, and the first one of the cheapest way from there. Both go on to the left as long as
+ * bytes agree, and keep where they end: so what the way costs from there on does not change. */
 class way_finder
 {
   public:
@@ -63,7 +63,8 @@ class way_finder
     }
 
   private:
-    /* Those of even places are the low halves of words, so that threads do not wait for each other. */
+    /* Those of even places are the low halves of words, so that threads do not wait for each
+     * other. */
     __device__ uint16_t *cost_at(uint32_t p) const
     {
         return costs_ + p / 2 % (REACH / 2) * (2 * LANES) + p % 2;
@@ -104,8 +105,8 @@ class way_finder
         last_length_ = agrees(p, byte, last_) ? last_length_ + 1 : 0;
     }
 
-    /* Returns the match that the cheapest way begins with, or 0. What is not offered has a price that
-     * is too high. */
+    /* Returns the match that the cheapest way begins with, or 0. What is not offered has a price
+     * that is too high. */
     __device__ uint32_t step(uint32_t p, uint32_t byte, uint32_t found, uint16_t *cost)
     {
         inherit(p, byte, found);
@@ -141,8 +142,9 @@ class way_finder
     uint16_t *costs_;
     uint32_t start_, limit_;
     uint32_t cost_ = 0; /* from the position on */
-    /* The match, if its length is not 0: how good it is; the prices of its offset, of its length, and
-     * of that less one; what the way costs from its end on, and from a byte before that. */
+    /* The match, if its length is not 0: how good it is; the prices of its offset, of its
+     * length, and of that less one; what the way costs from its end on, and from a byte before
+     * that. */
     uint32_t offset_ = NOWHERE, length_ = 0, rank_ = 0;
     uint32_t price_ = 0, length_price_ = 0, price_less_ = 0, behind_ = 0, behind_less_ = 0;
     /* The first match of the cheapest way: how many bytes agree at the position with its offset.
