@@ -62,8 +62,9 @@ static float *random_modes(size_t n, size_t modes, double falling, double slope)
     float *field = room(modes * modes * modes), *waves = room(n * modes), *next, most = 0;
 
     for (size_t i = 0; i < modes * modes * modes; i++) {
-        const double a = (double)(i % modes), b = (double)(i / modes % modes);
-        const double c = (double)(i / modes / modes), k = sqrt(a * a + b * b + c * c);
+        const size_t second = i / modes % modes, third = i / modes / modes;
+        const double a = (double)(i % modes), b = (double)second;
+        const double c = (double)third, k = sqrt(a * a + b * b + c * c);
         field[i] = (float)(i ? pow(k, slope) * exp(-k / falling) * draw_normal() : 0);
     }
     for (int dimension = 0; dimension < 3; dimension++) {

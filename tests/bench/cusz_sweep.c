@@ -274,9 +274,9 @@ static bool prepare(struct sweep *s, char **argv, const uint8_t *bytes, size_t l
     s->field = (struct bale_field){.type = BALE_FIELD_F32, .pipeline = BALE_PIPELINES};
     for (int i = 0; i < 3; i++)
         s->field.dims[i] = strtoull(argv[3 + i], NULL, 10);
-    for (uint8_t i = 0; i < BALE_PIPELINES; i++)
+    for (int i = 0; i < BALE_PIPELINES; i++)
         if (strcmp(pipelines[i], argv[6]) == 0)
-            s->field.pipeline = i;
+            s->field.pipeline = (uint8_t)i;
     memcpy(&s->field.step, &step, sizeof step);
     s->count = (length + EXTENT - 1) / EXTENT;
     s->elements = length / 4;
