@@ -25,6 +25,10 @@ void bale_handler_reply(const struct bale_handler *handler, uint64_t unique, int
     (void)!write(handler->fd, &out, sizeof out);
 }
 
+/* This thread has just seen that the store need not be looked at, and must not wait for that if it
+ * has to be meanwhile. */
+static _Thread_local bool must_not_look;
+
 /* 0, or the errno for a request that would change the store although this mount only reads, which
  * remounting alters for the kernel alone, or although another writer has the store. A RELEASE
  * cannot fail; it then writes nothing. */
@@ -36,6 +40,8 @@ static int refusal(const struct bale_handler *handler, const void *request, size
         return 0;
     if (handler->mount->read_only)
         return EROFS;
+    if (must_not_look && bale_store_must_look(handler->mount->store))
+        return 0;
     return bale_store_is_stopped(handler->mount->store) ? EIO : 0;
 }
 
@@ -221,10 +227,12 @@ void bale_handler_relay(struct bale_handler *handler, void *request, size_t size
 
     if (size < sizeof *in)
         return;
-    if (never_stalls(handler, in, size))
+    must_not_look = never_stalls(handler, in, size);
+    if (must_not_look)
         bale_handler_dispatch(handler, request, size);
     else if (!dispatch_open(handler, request, size))
         send_to_lane(handler,
                      bale_queued_create(bale_volume_memory(handler->mount->volume), request, size),
                      in->unique);
+    must_not_look = false;
 }
