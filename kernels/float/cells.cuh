@@ -120,14 +120,14 @@ __device__ inline uint32_t passes_at(uint32_t i, uint32_t order, uint32_t stride
 }
 
 /* Number k of row n of Pascal's triangle, up to 4; every other one negative. */
-__device__ inline uint64_t coefficient(uint32_t n, uint32_t k)
+template <typename S> __device__ inline S coefficient(uint32_t n, uint32_t k)
 {
     const uint32_t row = n == 4   ? 0x14641u
                          : n == 3 ? 0x1331u
                          : n == 2 ? 0x121u
                          : n == 1 ? 0x11u
                                   : 1u;
-    const uint64_t its = row >> 4 * k & 15;
+    const S its = row >> 4 * k & 15;
 
     return k % 2 != 0 ? 0 - its : its;
 }
@@ -147,7 +147,7 @@ __device__ inline T difference_across(const float_layout &l, const integers<T> &
         unsigned unused;
         for (uint32_t z = y == 0; z <= planes; z++)
             sum +=
-                (S)(coefficient(rows, y) * coefficient(planes, z)) * q.at(at - z * plane, &unused);
+                coefficient<S>(rows, y) * coefficient<S>(planes, z) * q.at(at - z * plane, &unused);
     }
     return (T)sum;
 }
