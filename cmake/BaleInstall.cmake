@@ -14,6 +14,7 @@ set(BALE_DOCUMENTS
   doc/codecs-h200.svg
   doc/debugging.md
   doc/durability.md
+  doc/cusz-distortion.svg
   doc/energy.svg
   doc/engines-h200.svg
   doc/fsst-h200.svg

@@ -46,7 +46,7 @@ run 0 "${few[@]}" --engine cpu --codec lz4 data
 # --- as JSON and as a picture
 run 0 "${few[@]}" --engine gpu --json --svg picture.svg data
 is "Fake GPU" "$(json 'd["gpu"]')" "the GPU"
-mapfile -t on_gpu < <(gpu_settings | sed 's/^zstd:1$/zstd:-5\nzstd:1\nzstd:3/')
+mapfile -t on_gpu < <(gpu_settings | sed 's/^zstd:1$/zstd:-5\nzstd:1\nzstd:3/; s/^lzr:1$/lzr:1\nlzr:2/')
 is "${on_gpu[*]}" "$(json '" ".join(e["codec"] for e in d["codecs"] if "gpu" in e)')" "codecs of the GPU"
 # The chunks' bytes, five heads and nine lines of their tables.
 is "{'compress': 2000, 'decompress': 8000, 'bytes': 588895, 'ratio': 1.998}" \

@@ -1,6 +1,6 @@
 """Calls of every kind that wait in a mount whose store stalls, each made by a process of its own that is then killed.
 
-usage: stall_calls.py prepare DIR | run DIR, with a line on standard input for the calls, and one for the kill
+usage: stall_calls.py prepare DIR | run DIR [WITHOUT...], with a line on standard input for the calls, and one for the kill
 """
 import ctypes, fcntl, os, signal, struct, sys, time
 
@@ -85,12 +85,14 @@ def is_gone(pid):
     return os.waitpid(pid, os.WNOHANG)[0] == pid
 
 
-def run(top):
+def run(top, *without):
     waiting = {}
     opened = {(name, i): os.open(path(top, name, i), os.O_RDWR) for name in OPENED for i in range(COUNT)}
     print("opened", flush=True)
     sys.stdin.readline()
     for name, call in (OPENED | CALLS).items():  # these first: each user has few threads
+        if name in without:
+            continue
         for i in range(COUNT):
             pid = os.fork()
             if pid == 0:
@@ -117,4 +119,4 @@ def run(top):
             print(f"stays: {waiting[pid]} in {f.read()}", flush=True)
 
 
-{"prepare": prepare, "run": run}[sys.argv[1]](sys.argv[2])
+{"prepare": prepare, "run": run}[sys.argv[1]](*sys.argv[2:])
