@@ -178,9 +178,10 @@ uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available)
  * known. */
 static uint64_t quota_left(int fd, int type, uint32_t id)
 {
+    const unsigned command = (unsigned)Q_GETQUOTA << SUBCMDSHIFT | (unsigned)type;
     struct dqblk quota;
 
-    if (syscall(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, type), id, &quota) != 0)
+    if (syscall(SYS_quotactl_fd, fd, command, id, &quota) != 0)
         return UINT64_MAX;
     uint64_t blocks = quota.dqb_bsoftlimit ? quota.dqb_bsoftlimit : quota.dqb_bhardlimit;
     if (blocks == 0)

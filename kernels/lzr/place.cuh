@@ -109,6 +109,7 @@ __device__ inline void set_sources(uint8_t *window, const turn *t, const marks *
 {
     const uint32_t word = (first - base) / 32, bit = first - base - 32 * word;
     const uint32_t begins = m->begins[word] >> bit;
+    const uint8_t *literals = t->literals[0]; /* those of the second stream follow */
     uint32_t i = m->numbers[word] + (uint32_t)__popc(m->begins[word] & ((1u << bit) - 1));
     place of[UNIT];
 
@@ -123,7 +124,7 @@ __device__ inline void set_sources(uint8_t *window, const turn *t, const marks *
         const bool is_literal = byte < of[j].match;
         from[j] = is_literal ? byte : byte - (of[j].sources & 0xffff);
         if (is_literal)
-            window[byte] = t->literals[0][(uint16_t)((of[j].sources >> 16) + byte)];
+            window[byte] = literals[(uint16_t)((of[j].sources >> 16) + byte)];
     }
     if (wraps)
 #pragma unroll
