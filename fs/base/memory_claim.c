@@ -1,5 +1,5 @@
 /* Each byte of a file of the user's (root's in /run, others' in /dev/shm) stands for a unit of memory,
- * and is locked by whoever has claimed that: the kernel ends the claims of a process with it. */
+ * and the process that claims it locks it: the kernel ends the claims of a process with it. */
 #include "fs/base/memory_claim.h"
 
 #include <fcntl.h>

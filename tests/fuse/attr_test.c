@@ -278,14 +278,16 @@ struct acl {
 enum { USER_OBJ = 1, USER = 2, GROUP_OBJ = 4, MASK = 16, OTHER = 32 };
 #define NONE 0xffffffffu
 
+static const struct acl acl_of_one_user = {2,
+                                           {{USER_OBJ, 7, NONE},
+                                            {USER, 5, 12345},
+                                            {GROUP_OBJ, 0, NONE},
+                                            {MASK, 5, NONE},
+                                            {OTHER, 0, NONE}}};
+
 static void test_acls(void)
 {
-    struct acl acl = {2,
-                      {{USER_OBJ, 7, NONE},
-                       {USER, 5, 12345},
-                       {GROUP_OBJ, 0, NONE},
-                       {MASK, 5, NONE},
-                       {OTHER, 0, NONE}}};
+    struct acl acl = acl_of_one_user;
     struct acl got;
 
     make_file("f", "data", 4);
@@ -340,12 +342,7 @@ static void test_acls_change(void)
         uint32_t version;
         struct acl_entry entries[104];
     } got, large = {2, {{USER_OBJ, 7, NONE}}};
-    struct acl acl = {2,
-                      {{USER_OBJ, 7, NONE},
-                       {USER, 5, 12345},
-                       {GROUP_OBJ, 0, NONE},
-                       {MASK, 5, NONE},
-                       {OTHER, 0, NONE}}};
+    struct acl acl = acl_of_one_user;
 
     for (unsigned i = 0; i < 100; i++)
         large.entries[1 + i] = (struct acl_entry){USER, 5, 20000 + i};
