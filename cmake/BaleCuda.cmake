@@ -1,4 +1,5 @@
 # Whether the GPU engine is built: BALE_CUDA. It needs nvcc and nothing of a GPU.
+include(CheckCompilerFlag)
 include(CheckLanguage)
 
 set(BALEFS_CUDA auto CACHE STRING "Build the CUDA engine: auto (where nvcc 12 or later works), on or off")
@@ -27,6 +28,11 @@ if(NOT BALEFS_CUDA STREQUAL "off" AND NOT BALEFS_SANITIZE)
     enable_language(CUDA)
     if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12)
       set(BALE_CUDA ON)
+      # Optimizing device code takes most of a build. What is for debugging is not for measuring.
+      check_compiler_flag(CUDA --Ofast-compile=max BALE_FAST_COMPILE)
+      if(BALE_FAST_COMPILE)
+        string(APPEND CMAKE_CUDA_FLAGS_DEBUG " --Ofast-compile=max")
+      endif()
     else()
       set(bale_no_cuda "nvcc is version ${CMAKE_CUDA_COMPILER_VERSION}, and 12 or later is needed")
     endif()
