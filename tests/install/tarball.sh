@@ -4,11 +4,17 @@
 . "$(dirname "$0")/lib.sh"
 [ -e "${BALE_SOURCE:?}/build/deps/libfuse/lib/libfuse3.a" ] || skip "there is no bundled libfuse: tools/setup --bundled-fuse"
 
-# Nothing is optimized, which takes most of the time. The plug-in, where there is nvcc, is packed and not run, so that
-# PTX is enough.
+# Only linking and packing differ from the build that is tested. Where that one has the same libraries, its objects are
+# taken. Otherwise nothing is optimized, which takes most of the time. The plug-in, where there is nvcc, is packed and not
+# run, so that PTX is enough.
 options=(-G Ninja -DCMAKE_BUILD_TYPE=None -DBUILD_TESTING=OFF -DBALEFS_FUSE=bundled -DBALEFS_STATIC=ON
     -DCMAKE_CUDA_ARCHITECTURES=90-virtual "-DCMAKE_CUDA_FLAGS=-Xcicc -O0")
+if [ "$(grep -cxE 'BALEFS_(FUSE|ZSTD):STRING=bundled|BALEFS_SANITIZE:STRING=' "$build/CMakeCache.txt")" = 3 ]; then
+    export BALE_OBJECTS=$build
+    options+=("-DCMAKE_C_COMPILER_LAUNCHER=$PWD/take_object" "-DCMAKE_CUDA_COMPILER_LAUNCHER=$PWD/take_object")
+fi
 "$cmake" -S "$BALE_SOURCE" -B "$work/build" "${options[@]}" >"$work/log" 2>&1 || fail "cmake: $(cat "$work/log")"
+"$cmake" --build "$work/build" >"$work/log" 2>&1 || fail "building: $(tail -n 20 "$work/log")"
 build=$work/build
 "$cmake" --build "$build" >"$work/log" 2>&1 || fail "building: $(tail -n 20 "$work/log")"
 (cd "$build" && "$cpack") >"$work/log" 2>&1 || fail "cpack: $(cat "$work/log")"
