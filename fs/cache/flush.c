@@ -1,5 +1,6 @@
 /* Small flushes are encoded in place by the thread that runs them. Large ones go through the queue
- * to the engine, and each frame is written as it comes back. */
+ * to the engine, and a thread of the pool writes the frames as they come back: the engine's threads
+ * must not wait for the store. */
 #include "fs/cache/flush.h"
 
 #include "format/err.h"
@@ -51,24 +52,6 @@ static struct bale_piece *take_ready(struct bale_flush *flush)
     return piece;
 }
 
-static void flush_commit_job(struct bale_job *job, struct bale_scratch *scratch)
-{
-    bale_flush_commit((struct bale_flush *)job, scratch);
-}
-
-/* All pieces are written. scratch is NULL on a thread of the engine's, which must not wait for the
- * commit. */
-static void pieces_written(struct bale_flush *flush, struct bale_scratch *scratch)
-{
-    if (scratch) {
-        bale_flush_commit(flush, scratch);
-    } else {
-        flush->job.run = flush_commit_job;
-        flush->job.turn.user = flush->change->job.turn.user;
-        bale_pool_submit(flush->change->file->volume->pool, &flush->job);
-    }
-}
-
 /* Closes the flush if no piece is left. False if one is, or if more_job is under way, which then
  * closes it. Under file->lock. */
 static bool close_if_written(struct bale_flush *flush)
@@ -113,21 +96,16 @@ static enum written count_written(struct bale_flush *flush)
     return written;
 }
 
-static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scratch)
+/* Writes the frames that are there, and those that come meanwhile. */
+static void write_ready_job(struct bale_job *job, struct bale_scratch *scratch)
 {
-    struct bale_piece *piece = item->owner;
-    struct bale_flush *flush = piece->flush;
+    struct bale_flush *flush = (struct bale_flush *)job;
+    struct bale_piece *piece;
 
     pthread_mutex_lock(&flush->ready_lock);
-    put_ready(flush, piece);
-    if (flush->writing) {
-        pthread_mutex_unlock(&flush->ready_lock);
-        return;
-    }
-    flush->writing = true;
     while ((piece = take_ready(flush))) {
         pthread_mutex_unlock(&flush->ready_lock);
-        item = &piece->item;
+        struct bale_queue_item *item = &piece->item;
         if (item->item.status != BALE_OK)
             bale_flush_fail(flush, item->item.status);
         else if (atomic_load(&flush->error) == BALE_OK)
@@ -135,13 +113,30 @@ static void piece_encoded(struct bale_queue_item *item, struct bale_scratch *scr
         bale_queue_release(item);
         enum written written = count_written(flush);
         if (written == ALL_WRITTEN)
-            pieces_written(flush, scratch);
+            bale_flush_commit(flush, scratch);
         if (written != SOME_LEFT)
             return;
         pthread_mutex_lock(&flush->ready_lock);
     }
     flush->writing = false;
     pthread_mutex_unlock(&flush->ready_lock);
+}
+
+static void piece_encoded(struct bale_queue_item *item)
+{
+    struct bale_piece *piece = item->owner;
+    struct bale_flush *flush = piece->flush;
+
+    pthread_mutex_lock(&flush->ready_lock);
+    put_ready(flush, piece);
+    bool begins = !flush->writing;
+    flush->writing = true;
+    pthread_mutex_unlock(&flush->ready_lock);
+    if (!begins)
+        return;
+    flush->job.run = write_ready_job;
+    flush->job.turn.user = flush->change->job.turn.user;
+    bale_pool_submit(flush->change->file->volume->pool, &flush->job);
 }
 
 /* The take's pieces are counted in left. */

@@ -39,7 +39,7 @@ struct bale_take {
 /* Owned by one thread after the other: by the one that runs the change, until it queues the pieces;
  * then the members under a lock are shared, and the thread that is writing owns the rest. */
 struct bale_flush {
-    struct bale_job job; /* the commit, if the last frame came on a thread of the engine's */
+    struct bale_job job; /* writes what is ready; of the thread that sets writing */
     struct bale_change *change;
     bale_flush_then *then;
     uint64_t generation;
@@ -62,8 +62,8 @@ struct bale_flush {
      * wait for each other at the container's inode. */
     pthread_mutex_t ready_lock; /* guards the rest; taken after file->lock */
     struct bale_piece *ready, **ready_end;
-    bool writing;
-    size_t left; /* pieces not yet written */
+    bool writing; /* job is under way */
+    size_t left;  /* pieces not yet written */
 };
 
 /* NULL: no memory. */

@@ -55,20 +55,6 @@ void bale_queue_destroy(struct bale_queue *queue)
     }
 }
 
-static void item_done_job(struct bale_job *job, struct bale_scratch *scratch)
-{
-    struct bale_queue_item *item = BALE_CONTAINER_OF(job, struct bale_queue_item, job);
-
-    item->done(item, scratch);
-}
-
-static void finish_on_pool(struct bale_queue_item *item)
-{
-    item->job.run = item_done_job;
-    item->job.turn.user = item->item.turn.user;
-    bale_pool_submit(item->queue->volume->pool, &item->job);
-}
-
 /* Counts the item's staging as the user's, or (-1) no longer. Under queue->lock. */
 static void count_staged(struct bale_queue *queue, const struct bale_queue_item *item, int sign)
 {
@@ -100,10 +86,8 @@ static void item_engine_done(struct bale_item *engine_item)
 
     if (engine_item->kind == BALE_ITEM_ENCODE && engine_item->status == BALE_E_QUARANTINED)
         encode_again(item);
-    else if (item->quick || item->queue->volume->engine->ops->done_may_wait)
-        item->done(item, NULL);
     else
-        finish_on_pool(item);
+        item->done(item);
 }
 
 static struct bale_item *for_engine(struct bale_queue_item *item)
@@ -211,7 +195,7 @@ static void pump(struct bale_queue *queue)
         } else if (stuck) {
             stuck->queue = queue;
             stuck->item.status = BALE_E_NOMEM;
-            finish_on_pool(stuck);
+            stuck->done(stuck);
         } else {
             return;
         }

@@ -7,26 +7,23 @@
 #include <stdbool.h>
 
 #include "fs/base/memory.h"
-#include "fs/base/pool.h"
 #include "kernels/engine/engine.h"
 
 struct bale_queue;
 
-/* The caller owns it, sets item, done, quick and owner, and keeps it until bale_queue_release
- * returns. The other members belong to the queue. */
+/* The caller owns it, sets item, done and owner, and keeps it until bale_queue_release returns. The
+ * other members belong to the queue. */
 struct bale_queue_item {
     struct bale_item item; /* item.stored and item.capacity are the queue's: the staging */
-    /* Called once, when the engine is done with the item: item.status says how. Runs on a pool
-     * thread, no lock held. It runs on a thread of the engine's, with scratch NULL, if quick is set
-     * (then it must not block), or if the engine allows its callbacks to wait for a file
-     * (done_may_wait). Must call bale_queue_release. */
-    void (*done)(struct bale_queue_item *item, struct bale_scratch *scratch);
-    bool quick;
+    /* Called once, when the engine is done with the item: item.status says how. On a thread of the
+     * engine's, or on one that pumps the queue; no lock held. It must not wait for the store: with
+     * all of the engine's threads in writes that stall, nothing would be decoded. It, or who it
+     * hands the item to, must call bale_queue_release. */
+    void (*done)(struct bale_queue_item *item);
     void *owner;
 
     struct bale_queue_item *next; /* links the list that is handed over; then the queue's */
     struct bale_queue *queue;
-    struct bale_job job;
     bool heap;       /* the staging is on the heap */
     size_t decoding; /* raw bytes counted in queue->decoding */
 };

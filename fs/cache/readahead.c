@@ -45,9 +45,8 @@ static void fetch_end(struct bale_fetch *fetch, int err)
     bale_file_unref(file);
 }
 
-static void fetch_decoded(struct bale_queue_item *item, struct bale_scratch *scratch)
+static void fetch_decoded(struct bale_queue_item *item)
 {
-    (void)scratch;
     struct bale_fetch *fetch = item->owner;
     int err = item->item.status;
     bale_queue_release(item);
@@ -112,11 +111,10 @@ static bool fetch_stored(struct bale_fetch *fetch, struct bale_scratch *scratch)
     item->item.frame.codec = segment.codec;
     item->item.frame.parameter = head.parameter;
     item->done = fetch_decoded;
-    item->quick = true;
     item->owner = fetch;
     if (!bale_engine_run_inline(file->volume->engine, &item->item, scratch))
         return true;
-    fetch_decoded(item, scratch);
+    fetch_decoded(item);
     return false;
 }
 

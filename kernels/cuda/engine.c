@@ -119,7 +119,6 @@ static void cuda_destroy(struct bale_engine *handle)
 
 static const struct bale_engine_ops cuda_ops = {
     .name = "cuda",
-    .done_may_wait = false,
     .submit = cuda_submit,
     .run_inline = cuda_run_inline,
     .destroy = cuda_destroy,

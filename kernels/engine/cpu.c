@@ -126,7 +126,6 @@ static void cpu_destroy(struct bale_engine *engine)
 
 static const struct bale_engine_ops cpu_ops = {
     .name = "cpu",
-    .done_may_wait = true,
     .submit = cpu_submit,
     .run_inline = cpu_run_inline,
     .destroy = cpu_destroy,

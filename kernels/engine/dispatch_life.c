@@ -115,7 +115,6 @@ static void dispatch_destroy(struct bale_engine *engine)
 
 static const struct bale_engine_ops dispatch_ops = {
     .name = "dispatch",
-    .done_may_wait = true,
     .submit = bale_dispatch_submit,
     .run_inline = bale_dispatch_run_inline,
     .destroy = dispatch_destroy,

@@ -49,7 +49,8 @@ struct bale_item {
      * other members are as they were. */
     int status;
     /* Called once, on a thread of the engine's, which holds no lock of the engine. The item is the
-     * owner's again. May wait only if the engine's done_may_wait is set. May submit items. */
+     * owner's again. Must not wait for a file, because items that others need wait meanwhile. May
+     * submit items. */
     void (*done)(struct bale_item *item);
     bool more; /* out: the thread that calls done goes on with another item's done at once */
     /* In, of an encode: nobody waits for it. So it need not be done soon, but should cost little. */
@@ -63,8 +64,6 @@ struct bale_item {
 struct bale_engine;
 struct bale_engine_ops {
     const char *name;
-    /* An item's done may wait for a file: the engine has many threads, each with one item. */
-    bool done_may_wait;
     /* Takes a list, linked by next. Any thread. Never fails and never blocks for long: errors
      * arrive in the items' status. */
     void (*submit)(struct bale_engine *engine, struct bale_item *list);

@@ -10,7 +10,7 @@
  * The engine that open returns keeps the contract of kernels/engine/engine.h, and besides:
  *   - submit may be called from within a done, and from several threads at once.
  *   - done is called on a thread of the plug-in's, which holds no lock of the engine; it must be
- *     short. run_inline returns false, and done_may_wait is false.
+ *     short. run_inline returns false.
  *   - done is called only when no device will write to the item's memory any more, because a late
  *     copy must not land in memory that has another owner by then. The exception is
  *     BALE_E_QUARANTINED: the batch was given up while its items were being written, and the output
@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 14u
+#define BALE_GPU_ABI 15u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
