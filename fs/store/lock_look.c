@@ -47,7 +47,8 @@ static int replace_fd(int fd, int from)
 
 /* ---- The store's directory ------------------------------------------------------------------- */
 
-/* It was locked by a stranger, who may have gone. */
+/* It was locked by a stranger, who may have gone. Another one may have it for the moment that he
+ * needs to find us: whether he has the store the other locks tell. */
 static int lock_directory(struct look *look)
 {
     struct bale_store *store = look->store;
@@ -56,9 +57,34 @@ static int lock_directory(struct look *look)
     if (store->lock.directory >= 0)
         return 0;
     int err = bale_lock_take_directory(store->root_fd, true, &store->lock.directory, &other);
-    if (err == BALE_E_BUSY)
-        (void)bale_holder_read(store->dir_fd, &look->other);
-    return err;
+    return err == BALE_E_BUSY ? 0 : err;
+}
+
+/* ---- The second lock ------------------------------------------------------------------------- */
+
+/* With a reader's, it is not known who comes next. */
+static int take_second(int dir, int *fd)
+{
+    bool by_writer = true;
+    int err = bale_lock_take_second(dir, true, fd, &by_writer);
+
+    return err == BALE_E_BUSY && !by_writer ? BALE_E_IO : err;
+}
+
+static int look_at_second(struct look *look)
+{
+    struct bale_store *store = look->store;
+    int fd;
+    int err;
+
+    if (store->lock.second < 0 ||
+        bale_lock_named(store->dir_fd, BALE_SECOND_LOCK, store->lock.second) == BALE_NAMED)
+        return 0;
+    err = take_second(store->dir_fd, &fd);
+    if (err || fd < 0)
+        return err;
+    note_made(look, BALE_SECOND_LOCK);
+    return replace_fd(store->lock.second, fd);
 }
 
 /* ---- .balefs itself -------------------------------------------------------------------------- */
@@ -82,7 +108,6 @@ static int make_directory(const struct bale_store *store)
 static int change_directory(struct look *look)
 {
     struct bale_store *store = look->store;
-    bool by_writer;
     int second = -1;
     int dir;
     int err = bale_store_directory_open(store->root_fd, &dir);
@@ -90,7 +115,7 @@ static int change_directory(struct look *look)
     if (err)
         return err;
     if (!bale_lock_is_certain(store))
-        err = bale_lock_take_second(dir, true, &second, &by_writer);
+        err = take_second(dir, &second);
     if (err) {
         (void)bale_holder_read(dir, &look->other);
         close(dir);
@@ -140,6 +165,19 @@ static int look_at_sessions(struct look *look)
 
 /* ---- The lock -------------------------------------------------------------------------------- */
 
+/* Somebody has the flock of a file with the lock's name, which says that it is other's. Who only
+ * looks or reads has it shared, or alone for a moment; who writes says so in the file. BALE_E_BUSY:
+ * a writer has it. Else it is left to the next look: 0 if our other locks keep writers away. */
+static int judge_flocked(const struct bale_store *store, int fd, const struct bale_holder *other)
+{
+    const struct bale_lock_view by_text = {.flocked = false};
+
+    if (bale_flock_by_writer(fd) && !bale_holder_is_self(other) &&
+        bale_holder_judge(other, &by_text) != BALE_HOLDER_GONE)
+        return BALE_E_BUSY;
+    return bale_lock_is_certain(store) ? 0 : BALE_E_IO;
+}
+
 /* Another file has the lock's name. If nobody holds it, it becomes ours. */
 static int adopt_lock(struct look *look)
 {
@@ -158,10 +196,13 @@ static int adopt_lock(struct look *look)
     }
     bale_lock_look_at(store->dir_fd, flocks, &view);
     (void)bale_holder_read(store->dir_fd, &look->other);
-    if (flocks && bale_flock(fd, LOCK_EX) < 0)
-        err = errno == EWOULDBLOCK ? BALE_E_BUSY : bale_err_from_errno(errno);
-    else if (!bale_holder_is_self(&look->other) &&
-             !bale_holder_may_replace(&look->other, &view, NULL))
+    if (flocks && bale_flock(fd, LOCK_EX) < 0) {
+        err = errno == EWOULDBLOCK ? judge_flocked(store, fd, &look->other)
+                                   : bale_err_from_errno(errno);
+        close(fd);
+        return err;
+    }
+    if (!bale_holder_is_self(&look->other) && !bale_holder_may_replace(&look->other, &view, NULL))
         err = BALE_E_BUSY;
     else
         err = bale_lock_write_text(fd);
@@ -196,23 +237,6 @@ static int look_at_lock(struct look *look)
         return err;
     note_made(look, BALE_LOCK);
     return replace_fd(store->lock.fd, fd);
-}
-
-static int look_at_second(struct look *look)
-{
-    struct bale_store *store = look->store;
-    bool by_writer;
-    int fd;
-    int err;
-
-    if (store->lock.second < 0 ||
-        bale_lock_named(store->dir_fd, BALE_SECOND_LOCK, store->lock.second) == BALE_NAMED)
-        return 0;
-    err = bale_lock_take_second(store->dir_fd, true, &fd, &by_writer);
-    if (err || fd < 0)
-        return err;
-    note_made(look, BALE_SECOND_LOCK);
-    return replace_fd(store->lock.second, fd);
 }
 
 /* ---- The other files ------------------------------------------------------------------------- */

@@ -364,6 +364,26 @@ static void foreign_flock(void)
     close(fd);
 }
 
+/* A program that only looks who has the store, or reads it, has locked what was put in the place of
+ * our file: the store goes on, and the file is ours once that has gone. */
+static void looked_at(bool network, const char *name, int operation)
+{
+    char path[64];
+    int fd;
+
+    begin(network);
+    snprintf(path, sizeof path, OWN "/%s", name);
+    REQUIRE(unlink(at(path)) == 0);
+    put_file(path, "");
+    fd = open(at(path), O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0 && flock(fd, operation) == 0);
+    bale_lock_look(store);
+    CHECK(!bale_store_is_stopped(store));
+    close(fd);
+    is_whole();
+    end();
+}
+
 /* Another host has taken the store over. */
 static void foreign_text(bool network)
 {
@@ -428,6 +448,9 @@ int main(void)
     nothing_known();
     backup_is_harmless();
     stays_young();
+    looked_at(false, "lock", LOCK_SH);
+    looked_at(false, "lock", LOCK_EX);
+    looked_at(true, "lock2", LOCK_SH);
     foreign_flock();
     REQUIRE(unlink(at(LOCK)) == 0);
     foreign_text(true);
