@@ -75,10 +75,13 @@ int bale_container_choose(struct bale_io *io, const struct bale_container_config
 
 void bale_container_adopt(struct bale_container *c, const struct bale_roots *roots, int slot)
 {
+    struct bale_container_attr attr;
+
     c->root = roots->root[slot];
     c->slot = slot;
     atomic_store(&c->id, c->root.container_id);
-    bale_container_root_attr(&c->root, &c->attr);
+    bale_container_root_attr(&c->root, &attr);
+    bale_container_show_attr(c, &attr);
 }
 
 int bale_container_take_settings(struct bale_container *c)
@@ -86,8 +89,11 @@ int bale_container_take_settings(struct bale_container *c)
     int err = bale_index_read_settings(&c->index);
 
     if (err == BALE_OK && c->index.settings_ref.length > 0) {
-        c->root.field = c->attr.setting.field = c->index.settings.field;
-        c->root.rounds = c->attr.rounds = c->index.settings.rounds;
+        struct bale_container_attr attr = c->attr;
+
+        c->root.field = attr.setting.field = c->index.settings.field;
+        c->root.rounds = attr.rounds = c->index.settings.rounds;
+        bale_container_show_attr(c, &attr);
     }
     return err == BALE_E_CORRUPT ? BALE_OK : err;
 }

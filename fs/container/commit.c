@@ -79,6 +79,7 @@ static int write_joined(struct bale_container *c, const uint8_t *root, int slot,
 static int write_root(struct bale_container *c, struct bale_root *root, const uint8_t *frame,
                       size_t length)
 {
+    struct bale_container_attr attr;
     uint8_t bytes[BALE_ROOT_SIZE];
     int slot, err;
 
@@ -105,9 +106,10 @@ static int write_root(struct bale_container *c, struct bale_root *root, const ui
     if (err != BALE_OK)
         return bale_container_failed(c, err);
 
+    bale_container_root_attr(root, &attr);
     pthread_rwlock_wrlock(&c->index_lock);
     c->root = *root;
-    bale_container_root_attr(root, &c->attr);
+    bale_container_show_attr(c, &attr);
     pthread_rwlock_unlock(&c->index_lock);
     atomic_store(&c->id, root->container_id);
     c->slot = slot;
@@ -229,7 +231,7 @@ static int write_empty_root(struct bale_container *c, const uint8_t *frame, size
         return err;
     pthread_rwlock_wrlock(&c->index_lock);
     attr.generation = c->attr.generation;
-    c->attr = attr; /* what new data is to have */
+    bale_container_show_attr(c, &attr); /* what new data is to have */
     pthread_rwlock_unlock(&c->index_lock);
     return BALE_OK;
 }

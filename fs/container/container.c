@@ -156,9 +156,16 @@ bool bale_container_is_held(const struct bale_container *c)
 
 void bale_container_attr(struct bale_container *c, struct bale_container_attr *attr)
 {
-    pthread_rwlock_rdlock(&c->index_lock);
+    pthread_mutex_lock(&c->state_lock);
     *attr = c->attr;
-    pthread_rwlock_unlock(&c->index_lock);
+    pthread_mutex_unlock(&c->state_lock);
+}
+
+void bale_container_show_attr(struct bale_container *c, const struct bale_container_attr *attr)
+{
+    pthread_mutex_lock(&c->state_lock);
+    c->attr = *attr;
+    pthread_mutex_unlock(&c->state_lock);
 }
 
 size_t bale_container_memory(struct bale_container *c)

@@ -50,7 +50,7 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
     bale_index_clear(&c->index);
     if (choice->empty) {
         c->root = (struct bale_root){0};
-        c->attr = c->empty;
+        bale_container_show_attr(c, &c->empty);
         atomic_store(&c->id, 0);
     } else {
         bale_container_adopt(c, &choice->roots, choice->roots.newest);

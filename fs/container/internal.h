@@ -44,16 +44,18 @@ struct bale_container {
 
     /* The writer lock: busy while a transaction, sync, trim or check runs. It is no mutex, because
      * a transaction may begin and end on different threads. */
-    pthread_mutex_t state_lock; /* guards busy */
+    pthread_mutex_t state_lock; /* guards busy and attr; held for moments, taken last */
     pthread_cond_t idle;
     bool busy;
+    /* As in root. Written only by the owner of the writer lock, who holds index_lock besides. Read
+     * under either: index_lock is held over reads of pages, which may stall. */
+    struct bale_container_attr attr;
 
     /* Guarded by index_lock, and written only by the owner of the writer lock. */
     pthread_rwlock_t index_lock;
     struct bale_index index;
-    struct bale_root root;           /* the newest; generation 0: none */
-    struct bale_container_attr attr; /* as in root */
-    _Atomic uint64_t epoch;          /* may be read without the lock: bale_container_epoch */
+    struct bale_root root;  /* the newest; generation 0: none */
+    _Atomic uint64_t epoch; /* may be read without the lock: bale_container_epoch */
 
     /* Guarded by the writer lock. */
     struct bale_container_attr next; /* attributes for the next root */
@@ -112,6 +114,10 @@ struct bale_container *bale_container_create(struct bale_io *io,
                                              const struct bale_container_config *config);
 /* The result of closing io. */
 int bale_container_destroy(struct bale_container *container);
+
+/* Sets attr. */
+void bale_container_show_attr(struct bale_container *container,
+                              const struct bale_container_attr *attr);
 
 /* Sets newest_durable. Call it after each change of root or durable. */
 void bale_container_note_durable(struct bale_container *container);

@@ -51,6 +51,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
     d->store_fd = d->watcher = d->signals.signals = d->signals.ended = -1;
     pthread_mutex_init(&d->mount.opened_lock, NULL);
     pthread_cond_init(&d->mount.closed, NULL);
+    pthread_cond_init(&d->mount.restored, NULL);
     int err = bale_daemon_start(d);
     bool served = err == BALE_OK;
     if (served) {

@@ -160,6 +160,7 @@ int bale_daemon_end(struct bale_daemon *d, bool served)
     if (d->watcher >= 0)
         close(d->watcher);
     bale_daemon_signals_close(&d->signals);
+    pthread_cond_destroy(&mount->restored);
     pthread_cond_destroy(&mount->closed);
     pthread_mutex_destroy(&mount->opened_lock);
     free(d->mountpoint);

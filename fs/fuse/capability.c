@@ -7,14 +7,32 @@
 
 #include "fs/fuse/backing.h"
 
+/* Waits until nobody restores the node's value, which then does not change either. Returns
+ * node->opened. With mount->opened_lock, which the wait drops. */
+static struct bale_opened *await_restored(struct bale_mount *mount, const struct bale_node *node)
+{
+    while (node->opened && node->opened->restoring)
+        pthread_cond_wait(&mount->restored, &mount->opened_lock);
+    return node->opened;
+}
+
 void bale_capability_restore(struct bale_opened *opened, const char *path)
 {
-    pthread_mutex_lock(&opened->mount->opened_lock);
-    if (opened->capability && getxattr(path, BALE_CAPABILITY_XATTR, NULL, 0) < 0 &&
-        errno == ENODATA)
+    struct bale_mount *mount = opened->mount;
+
+    pthread_mutex_lock(&mount->opened_lock);
+    (void)await_restored(mount, opened->node);
+    bool kept = opened->restoring = opened->capability != NULL;
+    pthread_mutex_unlock(&mount->opened_lock);
+    if (!kept)
+        return;
+    if (getxattr(path, BALE_CAPABILITY_XATTR, NULL, 0) < 0 && errno == ENODATA)
         (void)!setxattr(path, BALE_CAPABILITY_XATTR, opened->capability, opened->capability_size,
                         0);
-    pthread_mutex_unlock(&opened->mount->opened_lock);
+    pthread_mutex_lock(&mount->opened_lock);
+    opened->restoring = false;
+    pthread_cond_broadcast(&mount->restored);
+    pthread_mutex_unlock(&mount->opened_lock);
 }
 
 void bale_capability_save(struct bale_opened *opened, const char *path)
@@ -39,7 +57,7 @@ void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const
         atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_CAPABILITY);
     }
     pthread_mutex_lock(&mount->opened_lock);
-    struct bale_opened *opened = node->opened;
+    struct bale_opened *opened = await_restored(mount, node);
     if (opened) {
         void *old = opened->capability;
         opened->capability = copy;

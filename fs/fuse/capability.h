@@ -10,7 +10,8 @@
 
 #define BALE_CAPABILITY_MAX 64
 
-/* The attribute was set (value) or is gone (NULL). A value is put back when the file is closed. */
+/* The attribute was set (value) or is gone (NULL). A value is put back when the file is closed. Waits
+ * while the last one is being put back, which a store that stalls holds up. */
 void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const void *value,
                          size_t size);
 
@@ -20,9 +21,9 @@ size_t bale_capability_get(struct bale_mount *mount, struct bale_node *node,
                            char value[BALE_CAPABILITY_MAX]);
 
 /* Call these around a write of the daemon's own, which must not cost the file its attribute. save
- * reads what the inode has; restore puts it back, under opened_lock. A thread that takes the
- * attribute away for good takes it from here first and then from the inode, so restore cannot put
- * it back after that. path: of the inode. */
+ * reads what the inode has; restore puts it back. A thread that takes the attribute away for good
+ * takes it from here first, which waits for a restore, and then from the inode, so nothing puts it
+ * back after that. path: of the inode. */
 void bale_capability_save(struct bale_opened *opened, const char *path);
 void bale_capability_restore(struct bale_opened *opened, const char *path);
 

@@ -36,6 +36,7 @@ struct bale_opened {
     struct bale_file_attr last; /* in BALE_OPENED_CLOSING: the attributes before the close */
     void *capability;           /* security.capability as set since the open (capability.h) */
     size_t capability_size;
+    bool restoring;                    /* it is being put back, and does not change meanwhile */
     struct bale_use *waiters;          /* uses that wait for the open or the close */
     bool following;                    /* the job follows a writer, and has a use */
     struct bale_job job;               /* opens the file; or follows a writer (follow.c) */
