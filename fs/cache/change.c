@@ -66,6 +66,18 @@ static bool closes_silently(const struct bale_change *change)
            bale_container_closes_silently(file->container);
 }
 
+/* The threads for the change. Who opens the file again waits for a close: one that writes nothing
+ * does not wait for threads that may all stall in writes. Of a file without a name the close may free
+ * space. Under file->lock. */
+static struct bale_pool *pool_for(struct bale_change *change)
+{
+    const struct bale_file *file = change->file;
+    struct bale_volume *volume = file->volume;
+
+    change->job.writes_nothing = closes_silently(change);
+    return change->job.writes_nothing && !file->discarded ? volume->readers : volume->pool;
+}
+
 void bale_change_submit(struct bale_change *change)
 {
     struct bale_file *file = change->file;
@@ -76,7 +88,7 @@ void bale_change_submit(struct bale_change *change)
     change->job.run = volume->change_run;
     pthread_mutex_lock(&file->lock);
     bool small = file->dirty <= BALE_INLINE_BYTES;
-    change->job.writes_nothing = closes_silently(change);
+    struct bale_pool *pool = pool_for(change);
     if (!file->change) {
         file->change = change;
         begins = true;
@@ -89,9 +101,9 @@ void bale_change_submit(struct bale_change *change)
     if (more)
         bale_pool_submit(volume->pool, more);
     if (begins && small) {
-        bale_pool_run(volume->pool, volume->pool, &change->job);
+        bale_pool_run(volume->pool, pool, &change->job);
     } else if (begins) {
-        bale_pool_submit(volume->pool, &change->job);
+        bale_pool_submit(pool, &change->job);
     } else if (joined) {
         free(change);
         bale_file_unref(file);
@@ -168,6 +180,7 @@ void bale_change_end(struct bale_change *change)
     pthread_mutex_lock(&file->lock);
     int err = take_result(file, change);
     struct bale_change *next = advance(file);
+    struct bale_pool *pool = next ? pool_for(next) : NULL;
     if (change->error != BALE_OK && change->error != BALE_E_INVALID) {
         atomic_fetch_add(&volume->stats.errors, 1);
         bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,
@@ -175,7 +188,7 @@ void bale_change_end(struct bale_change *change)
     }
     pthread_mutex_unlock(&file->lock);
     if (next)
-        bale_pool_submit(volume->pool, &next->job);
+        bale_pool_submit(pool, &next->job);
     bale_volume_wake(volume);
     /* Before the reply: the close that follows it then has the last reference, and its thread runs
      * it. This thread, which runs a job, would have to hand it to another one. */

@@ -23,7 +23,7 @@ struct bale_volume {
     struct bale_memory *memory;
     struct bale_engine *engine;
     struct bale_pool *pool;     /* changes: their threads may all stall while they write */
-    struct bale_pool *readers;  /* reads that miss, and writes that wait: they write nothing */
+    struct bale_pool *readers;  /* missed reads, parked writes, silent closes: they write nothing */
     struct bale_pool *fetchers; /* reads ahead: jobs of pool wait for what it fetches */
     struct bale_queue *queue;
     struct bale_admission *admission;

@@ -109,8 +109,13 @@ static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
     opened_open(BALE_CONTAINER_OF(job, struct bale_opened, job));
 }
 
-static void opened_submit_open(struct bale_opened *opened)
+/* What must be verified takes long, and writes. */
+static void opened_begin_open(struct bale_opened *opened)
 {
+    if (!(opened->node->marks & BALE_MARK_UNCERTAIN)) {
+        opened_open(opened);
+        return;
+    }
     opened->job.run = opened_open_job;
     opened->job.turn.user = bale_working_for;
     bale_pool_submit(bale_volume_pool(opened->mount->volume), &opened->job);
@@ -188,10 +193,8 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
         use->ready(use, 0);
     else if (then == FAIL)
         use->ready(use, e);
-    else if (then == OPEN && node->marks & BALE_MARK_UNCERTAIN)
-        opened_submit_open(opened);
     else if (then == OPEN)
-        opened_open(opened);
+        opened_begin_open(opened);
 }
 
 void bale_use_begin(struct bale_use *use)
@@ -278,7 +281,7 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (again)
-        opened_submit_open(opened);
+        opened_begin_open(opened);
     else
         opened_destroy(opened);
     call_waiters(absent, ENOENT);

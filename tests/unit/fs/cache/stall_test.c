@@ -1,5 +1,6 @@
-/* Writes to the backing file system that stall take no thread of the engine's: it decodes what others
- * read meanwhile. */
+/* A backing file system that stalls. Writes that do take no thread of the engine's: it decodes what
+ * others read meanwhile; and a file that has nothing to store is closed. Reads of a file's index keep
+ * nobody from its attributes. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -17,8 +18,11 @@
 #define MIB ((uint64_t)1 << 20)
 #define RAW 4096
 #define PATIENCE_S 100
+#define PAGED_MIB 16
 
-enum { FILES = 4 }; /* more than the engine has workers: one, and one for other users */
+/* More than the engine has workers: one, and one for other users. So many threads the pool has for
+ * one user. */
+enum { FILES = 4 };
 
 static struct bale_volume *volume;
 static uint8_t data[MIB];
@@ -26,23 +30,57 @@ static uint8_t data[MIB];
 /* ---- A backing file system that stalls ---- */
 
 static const struct bale_io_ops *real;
-static atomic_bool stalls;
+static atomic_bool writes_stall, reads_stall;
 static sem_t entered, go;
 
-static int write_or_stall(struct bale_io *io, const void *bytes, size_t length, uint64_t position)
+static void stall_if(const atomic_bool *stalls)
 {
-    if (atomic_load(&stalls)) {
+    if (atomic_load(stalls)) {
         sem_post(&entered);
         sem_wait(&go);
     }
+}
+
+static int write_or_stall(struct bale_io *io, const void *bytes, size_t length, uint64_t position)
+{
+    stall_if(&writes_stall);
     return real->write(io, bytes, length, position);
+}
+
+static int read_or_stall(struct bale_io *io, void *bytes, size_t length, uint64_t position,
+                         size_t *got)
+{
+    stall_if(&reads_stall);
+    return real->read(io, bytes, length, position, got);
+}
+
+static void stall(atomic_bool *stalls)
+{
+    sem_init(&entered, 0, 0);
+    sem_init(&go, 0, 0);
+    atomic_store(stalls, true);
 }
 
 static void let_go(void)
 {
-    atomic_store(&stalls, false);
+    atomic_store(&writes_stall, false);
+    atomic_store(&reads_stall, false);
     for (int i = 0; i < FILES; i++)
         sem_post(&go);
+}
+
+/* False: nobody posted it. Then what it waits for lies on the caller's stack: lets go, and waits. */
+static bool posted(sem_t *done)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += PATIENCE_S;
+    if (sem_timedwait(done, &until) == 0)
+        return true;
+    let_go();
+    sem_wait(done);
+    return false;
 }
 
 /* ---- Items of the engine's ---- */
@@ -55,7 +93,6 @@ static void post(struct bale_item *item)
 /* False: the engine did not do it. */
 static bool engine_does(struct bale_item *item)
 {
-    struct timespec until;
     sem_t done;
 
     sem_init(&done, 0, 0);
@@ -63,17 +100,10 @@ static bool engine_does(struct bale_item *item)
     item->owner = &done;
     item->priority = BALE_PRIORITY_NORMAL;
     bale_engine_submit(volume->engine, item);
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    bool in_time = sem_timedwait(&done, &until) == 0;
-    if (!in_time) {
-        let_go(); /* the item is on this stack */
-        sem_wait(&done);
-    }
-    return in_time && item->status == BALE_OK;
+    return posted(&done) && item->status == BALE_OK;
 }
 
-/* ---- The case ---- */
+/* ---- Files ---- */
 
 static enum bale_session_state certain(const void *arg, uint32_t session)
 {
@@ -82,21 +112,21 @@ static enum bale_session_state certain(const void *arg, uint32_t session)
     return BALE_SESSION_CERTAIN;
 }
 
-static struct bale_file *open_file(void)
+static struct bale_file *open_file(const char *path)
 {
     static struct bale_io_ops ops;
-    struct bale_container_attr defaults = {.extent = 131072, .setting = {.codec = BALE_CODEC_LZ4}};
-    char path[] = "/tmp/bale-stall-test-XXXXXX";
+    struct bale_container_attr defaults = {.extent = 16384, .setting = {.codec = BALE_CODEC_LZ4}};
     struct bale_file *file;
-    int fd = mkstemp(path);
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
 
-    REQUIRE(fd >= 0 && unlink(path) == 0);
+    REQUIRE(fd >= 0);
     REQUIRE(bale_file_open(volume, fd, &defaults, path, &file, NULL) == BALE_OK);
     struct bale_io *io = bale_container_io(file->container);
     if (!real) {
         real = io->ops;
         ops = *real;
         ops.write = write_or_stall;
+        ops.read = read_or_stall;
     }
     io->ops = &ops;
     return file;
@@ -111,8 +141,49 @@ static void close_file(struct bale_file *file)
     bale_wait_for(&wait);
 }
 
-static void decodes_meanwhile(void)
+static void write_mib(struct bale_file *file, uint64_t count)
 {
+    for (uint64_t at = 0; at < count * MIB; at += MIB) {
+        struct bale_wait wait = BALE_WAIT;
+        bale_file_write(file, at, data, MIB, bale_wait_done, &wait);
+        CHECK_EQ((uint64_t)bale_wait_for(&wait), MIB);
+    }
+}
+
+/* Each is the user's. */
+static void write_files(const char *directory, struct bale_file **files, const uint32_t *users)
+{
+    for (int i = 0; i < FILES; i++) {
+        char path[64];
+        snprintf(path, sizeof path, "%s/%d", directory, i);
+        bale_working_for = users[i];
+        files[i] = open_file(path);
+        unlink(path);
+        write_mib(files[i], 1);
+    }
+}
+
+static void begin_flushes(struct bale_file **files, struct bale_wait *waits)
+{
+    for (int i = 0; i < FILES; i++) {
+        waits[i] = (struct bale_wait)BALE_WAIT;
+        bale_file_flush(files[i], false, bale_wait_done, &waits[i]);
+    }
+}
+
+static void end_flushes(struct bale_file **files, struct bale_wait *waits)
+{
+    for (int i = 0; i < FILES; i++) {
+        CHECK_EQ(bale_wait_for(&waits[i]), BALE_OK);
+        close_file(files[i]);
+    }
+}
+
+/* ---- Cases ---- */
+
+static void decodes_meanwhile(const char *directory)
+{
+    static const uint32_t users[FILES] = {1000, 1001, 1002, 1003};
     static uint8_t raw[RAW], stored[2 * RAW];
     struct bale_wait waits[FILES];
     struct bale_file *files[FILES];
@@ -127,27 +198,91 @@ static void decodes_meanwhile(void)
     };
 
     CHECK(engine_does(&item));
-    for (int i = 0; i < FILES; i++) {
-        struct bale_wait wait = BALE_WAIT;
-        bale_working_for = 1000 + (uint32_t)i;
-        files[i] = open_file();
-        bale_file_write(files[i], 0, data, MIB, bale_wait_done, &wait);
-        CHECK_EQ((uint64_t)bale_wait_for(&wait), MIB);
-    }
-    atomic_store(&stalls, true);
-    for (int i = 0; i < FILES; i++) {
-        waits[i] = (struct bale_wait)BALE_WAIT;
-        bale_file_flush(files[i], false, bale_wait_done, &waits[i]);
-    }
+    write_files(directory, files, users);
+    stall(&writes_stall);
+    begin_flushes(files, waits);
     for (unsigned i = 0; i < 2; i++)
         sem_wait(&entered);
     item.kind = BALE_ITEM_DECODE;
     CHECK(engine_does(&item));
     let_go();
-    for (int i = 0; i < FILES; i++) {
-        CHECK_EQ(bale_wait_for(&waits[i]), BALE_OK);
-        close_file(files[i]);
-    }
+    end_flushes(files, waits);
+}
+
+static void note_closed(void *arg, bool written, const struct stat *last)
+{
+    (void)written;
+    (void)last;
+    sem_post(arg);
+}
+
+/* All by one user: what he has open and did not write to is his as well. */
+static void closes_meanwhile(const char *directory)
+{
+    const uint32_t user = getuid(), users[FILES] = {user, user, user, user};
+    struct bale_file *files[FILES], *clean;
+    struct bale_wait waits[FILES];
+    char path[64];
+    sem_t closed;
+
+    sem_init(&closed, 0, 0);
+    snprintf(path, sizeof path, "%s/clean", directory);
+    clean = open_file(path);
+    unlink(path);
+    write_files(directory, files, users);
+    stall(&writes_stall);
+    begin_flushes(files, waits);
+    for (unsigned i = 0; i < FILES; i++)
+        sem_wait(&entered);
+    bale_file_on_close(clean, note_closed, &closed);
+    bale_file_unref(clean);
+    CHECK(posted(&closed));
+    let_go();
+    end_flushes(files, waits);
+}
+
+struct asking {
+    struct bale_file *file;
+    struct bale_file_attr attr;
+    sem_t done;
+};
+
+static void *ask_thread(void *arg)
+{
+    struct asking *asking = arg;
+
+    bale_file_attr(asking->file, &asking->attr);
+    sem_post(&asking->done);
+    return NULL;
+}
+
+/* The file's index has many pages, of which an open reads the first. */
+static void attributes_meanwhile(const char *directory)
+{
+    struct bale_wait wait = BALE_WAIT;
+    struct asking asking;
+    struct bale_read read;
+    pthread_t thread;
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/paged", directory);
+    asking.file = open_file(path);
+    write_mib(asking.file, PAGED_MIB);
+    close_file(asking.file);
+    asking.file = open_file(path);
+    unlink(path);
+    sem_init(&asking.done, 0, 0);
+    stall(&reads_stall);
+    bale_file_read(asking.file, (PAGED_MIB - 1) * MIB, 4096, &read, bale_wait_done, &wait);
+    sem_wait(&entered);
+    REQUIRE(pthread_create(&thread, NULL, ask_thread, &asking) == 0);
+    CHECK(posted(&asking.done));
+    CHECK_EQ_U(asking.attr.size, PAGED_MIB * MIB);
+    let_go();
+    CHECK_EQ(bale_wait_for(&wait), 4096);
+    bale_read_release(&read);
+    pthread_join(thread, NULL);
+    close_file(asking.file);
 }
 
 int main(void)
@@ -165,12 +300,16 @@ int main(void)
                       .session_state = certain},
     };
 
-    sem_init(&entered, 0, 0);
-    sem_init(&go, 0, 0);
+    char directory[] = "/tmp/bale-stall-test-XXXXXX";
+
+    REQUIRE(mkdtemp(directory));
     for (size_t i = 0; i < MIB; i++)
         data[i] = (uint8_t)(i * i >> 9);
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
-    decodes_meanwhile();
+    decodes_meanwhile(directory);
+    closes_meanwhile(directory);
+    attributes_meanwhile(directory);
+    rmdir(directory);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     return check_result();
 }
