@@ -10,11 +10,11 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-/* Both files stay open until the reply. */
+/* Both files stay open until the end: that of the source as the request's. */
 struct copy_op {
     fuse_req_t req;
     struct bale_mount *mount;
-    struct bale_node *out;
+    struct bale_node *out; /* with a use */
     struct bale_request *request;
     struct bale_copy copy;
 };
@@ -31,6 +31,7 @@ static void copy_done(void *arg, int64_t result)
         fuse_reply_err(op->req, bale_err_to_errno((int)result));
     else
         fuse_reply_write(op->req, (size_t)result);
+    bale_use_end(op->mount, op->out);
     bale_in_flight_complete(op->mount->in_flight, op->request);
     free(op);
 }
@@ -65,5 +66,6 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
     };
     bale_opened_note_access(in->opened);
     bale_mode_kill_suidgid(mount, out, req);
+    (void)bale_use_hold(mount, out); /* it is open */
     bale_file_copy(in->opened->file, out->opened->file, &op->copy, copy_done, op);
 }

@@ -138,6 +138,7 @@ bool bale_effects_may_come_late(const void *request)
     case FUSE_LISTXATTR:
     case FUSE_OPEN:
     case FUSE_READ:
+    case FUSE_WRITE:
     case FUSE_LSEEK:
     case FUSE_FLUSH:
     case FUSE_FSYNC:
@@ -149,6 +150,7 @@ bool bale_effects_may_come_late(const void *request)
     case FUSE_SETXATTR:
     case FUSE_REMOVEXATTR:
     case FUSE_FALLOCATE:
+    case FUSE_COPY_FILE_RANGE:
     case FUSE_UNLINK:
     case FUSE_RMDIR:
     case FUSE_SYMLINK:

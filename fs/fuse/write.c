@@ -5,6 +5,7 @@
 
 #include "format/err.h"
 #include "fs/fuse/drop.h"
+#include "fs/fuse/in_flight.h"
 #include "fs/fuse/interrupt.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
@@ -13,10 +14,12 @@
 #include "fs/fuse/unsynced.h"
 #include "kernels/base/working_for.h"
 
-/* A write may have to wait for memory, and can be interrupted there. References: the handler's, the
- * callback's that replies, and one for an interrupt under way. */
+/* A write may have to wait for memory, and can be interrupted there. One that waits for old contents
+ * is given up if its caller dies. References: the handler's, the callback's that replies, and one
+ * for an interrupt under way. */
 struct write_op {
     struct bale_interruptible interruptible;
+    struct bale_request *request; /* once the handler has ended before the callback */
     atomic_uint refs;
     atomic_bool interrupted;
     struct bale_mount *mount;
@@ -31,6 +34,7 @@ static void write_unref(struct write_op *op)
 {
     if (atomic_fetch_sub(&op->refs, 1) == 1) {
         bale_file_unref(op->file);
+        bale_in_flight_complete(op->mount->in_flight, op->request);
         free(op);
     }
 }
@@ -111,6 +115,8 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         atomic_store(&op->interrupted, true);
     /* Appending needs nothing more: the kernel is the only writer and has set the offset. */
     bale_file_write_by(op->file, (uint64_t)off, data, size, &writer, write_done, op);
+    if (!fi->writepage && atomic_load(&op->refs) > 1)
+        op->request = bale_in_flight_detach(mount->in_flight);
     if (fi->writepage && bale_file_is_lossy(op->file))
         bale_drops_add(mount->drops, bale_ino_of(mount, node), off, (off_t)size);
     write_unref(op);

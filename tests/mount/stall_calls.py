@@ -1,6 +1,7 @@
 """Calls of every kind that wait in a mount whose store stalls, each made by a process of its own that is then killed.
 
-usage: stall_calls.py prepare DIR | run DIR [WITHOUT...], with a line on standard input for the calls, and one for the kill
+usage: stall_calls.py prepare DIR | forget STORE | run DIR, with a line on standard input for the calls, and one for
+the kill
 """
 import ctypes, fcntl, os, signal, struct, sys, time
 
@@ -55,12 +56,16 @@ CALLS = {
 IOC_SYNC = 0xba01
 IOC_RECOMPRESS = 3 << 30 | 72 << 16 | 0xba05
 
+TARGETS = {}  # of copies: descriptors of new files, by those of their sources
+
 # These files are open before the store stalls.
 OPENED = {
     "seek": lambda fd, p: os.lseek(fd, 0, os.SEEK_HOLE),
+    "write_inside": lambda fd, p: write_some(fd, LARGE // 2 + 100),
     "sync": lambda fd, p: fcntl.ioctl(fd, IOC_SYNC),
     "rename_written": lambda fd, p: (write_some(fd), os.rename(p, p + ".moved")),
     "link_written": lambda fd, p: (write_some(fd), os.link(p, p + ".other")),
+    "copy": lambda fd, p: os.copy_file_range(fd, TARGETS[fd], LARGE),
     "recompress": lambda fd, p: fcntl.ioctl(fd, IOC_RECOMPRESS, struct.pack("<QQIHh6Q", 0, LARGE, 4, 0, 0, *[0] * 6)),
 }
 
@@ -81,18 +86,28 @@ def prepare(top):
             os.setxattr(p, "user.there", b"1")
 
 
+def forget(store):
+    """Takes the containers out of the page cache."""
+    os.sync()
+    for top, _, names in os.walk(store):
+        for name in names:
+            fd = os.open(os.path.join(top, name), os.O_RDONLY)
+            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(fd)
+
+
 def is_gone(pid):
     return os.waitpid(pid, os.WNOHANG)[0] == pid
 
 
-def run(top, *without):
+def run(top):
     waiting = {}
     opened = {(name, i): os.open(path(top, name, i), os.O_RDWR) for name in OPENED for i in range(COUNT)}
+    for i in range(COUNT):
+        TARGETS[opened["copy", i]] = os.open(path(top, "copy", i) + ".to", os.O_CREAT | os.O_RDWR)
     print("opened", flush=True)
     sys.stdin.readline()
     for name, call in (OPENED | CALLS).items():  # these first: each user has few threads
-        if name in without:
-            continue
         for i in range(COUNT):
             pid = os.fork()
             if pid == 0:
@@ -119,4 +134,4 @@ def run(top, *without):
             print(f"stays: {waiting[pid]} in {f.read()}", flush=True)
 
 
-{"prepare": prepare, "run": run}[sys.argv[1]](*sys.argv[2:])
+{"prepare": prepare, "forget": forget, "run": run}[sys.argv[1]](sys.argv[2])

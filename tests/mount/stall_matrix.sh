@@ -49,7 +49,6 @@ await() {
 
 names() { (cd "$1" && find . -path ./.balefs -prune -o -print | sort); }
 
-without=() # calls that a row leaves out
 # row NAME BASE: with $stall and $go_on
 row() {
     local name=$1 base=$2 mnt=$work/mnt.$1 runner freezer holder i
@@ -61,6 +60,7 @@ row() {
     cp "$work/plain" "$mnt/cached"
     # Nothing is in a cache but one file.
     mount_down "$mnt"
+    python3 "$(dirname "$0")/stall_calls.py" forget "$base/store" || fail "$name: forget"
     mount_up "$base/store" "$mnt" -o memory=64M
     exec 8<"$mnt/cached"
     # Mapped, so that nobody on this machine drops the kernel's copy.
@@ -75,7 +75,7 @@ signal.pause()' "$mnt/cached" >"$work/calls.held" &
     setpriv --reuid 1234 --clear-groups cat "$mnt/cached" >/dev/null
     stat --cached=never "$mnt" "$mnt/cached" >/dev/null
     mkfifo "$work/kill.$name"
-    python3 "$(dirname "$0")/stall_calls.py" run "$mnt" "${without[@]}" <"$work/kill.$name" >"$work/calls.$name" &
+    python3 "$(dirname "$0")/stall_calls.py" run "$mnt" <"$work/kill.$name" >"$work/calls.$name" &
     runner=$!
     exec 9>"$work/kill.$name"
     await "$name" opened
@@ -141,8 +141,6 @@ for ((i = 0; i < 600; i++)); do
 done
 stall_stopped() { kill -STOP "$server" && stopped=$server; }
 go_on_stopped() { kill -CONT "$server" && stopped=; }
-# Now and then these two stay until a store goes on that answers nothing at all.
-without=(rename_written link_written)
 row stopped "$work/stopped"
 
 truncate -s 96M "$work/below/disk"
