@@ -21,7 +21,7 @@ struct bale_effects {
 struct bale_effects bale_effects_of(const void *request, size_t size);
 
 /* Whether the request may be answered while its handler goes on: that needs nothing of the caller's
- * any more but its nodes, and undoes what it did when its own reply fails. */
+ * any more but its nodes, and undoes what it did when its own reply fails, unless that is data. */
 bool bale_effects_may_come_late(const void *request);
 
 #endif

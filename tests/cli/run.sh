@@ -146,7 +146,7 @@ cat >"$work/killer" <<END
 pid=\$("$balefs" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])')
 kill "-\$1" "\$pid"
 echo "\$pid" >"$work/daemon"
-sleep 0.2
+while grep -q '^State:.[^TZX]' "/proc/\$pid/status" 2>/dev/null; do sleep 0.05; done
 END
 run 125 run "$store" "$mnt" -- sh "$work/killer" KILL
 says "^balefs: $mnt: its daemon did not end cleanly: what was written last may be lost: check with balefs fsck $store$"
