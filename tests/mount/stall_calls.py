@@ -116,7 +116,7 @@ def run(top):
                     call(*[fd for at, fd in opened.items() if at == (name, i)], path(top, name, i))
                 except OSError as e:
                     print(f"{name}: {e}", flush=True)
-                    os._exit(1)
+                # The kernel drops a SIGKILL that comes while a program ends by itself, and its close waits as any.
                 signal.pause()
             waiting[pid] = name
     print("started", flush=True)

@@ -15,6 +15,7 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/cache/volume.h"
 #include "fs/daemon/daemon.h"
 #include "kernels/engine/dispatch.h"
 #include "kernels/frame/setting.h"
@@ -27,6 +28,10 @@ int __real_bale_dispatch_create(const struct bale_dispatch_options *options,
                                 struct bale_engine **engine);
 int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
                                 struct bale_engine **engine);
+int __real_bale_volume_create(const struct bale_volume_options *options,
+                              struct bale_volume **volume);
+int __wrap_bale_volume_create(const struct bale_volume_options *options,
+                              struct bale_volume **volume);
 void __real_bale_dispatch_open(struct bale_engine *engine);
 void __wrap_bale_dispatch_open(struct bale_engine *engine);
 void __real_bale_engine_destroy(struct bale_engine *engine);
@@ -153,9 +158,19 @@ int __wrap_bale_dispatch_create(const struct bale_dispatch_options *options,
         sem_init(&on_gpu.decided, 0, 0);
     }
     int err = __real_bale_dispatch_create(&changed, engine);
-    if (on_gpu.wanted && err == 0) {
+    if (on_gpu.wanted && err == 0)
         take(*engine);
-        __real_bale_dispatch_open(*engine);
+    return err;
+}
+
+/* What the GPU's opening changes is all there now. */
+int __wrap_bale_volume_create(const struct bale_volume_options *options,
+                              struct bale_volume **volume)
+{
+    int err = __real_bale_volume_create(options, volume);
+
+    if (err == 0 && on_gpu.engine) {
+        __real_bale_dispatch_open(on_gpu.engine);
         while (sem_wait(&on_gpu.decided) != 0)
             ;
     }
