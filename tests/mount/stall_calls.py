@@ -3,7 +3,7 @@
 usage: stall_calls.py prepare DIR | forget STORE | run DIR, with a line on standard input for the calls, and one for
 the kill
 """
-import ctypes, fcntl, os, signal, struct, sys, time
+import ctypes, fcntl, mmap, os, signal, struct, sys, time
 
 SMALL, COUNT = 20000, 2
 LARGE = 16 << 20  # in extents of 16 KiB: its index has many pages, of which an open reads the first
@@ -27,6 +27,7 @@ CALLS = {
     "symlink": lambda p: os.symlink("x", p + ".link"),
     "link": lambda p: os.link(p, p + ".other"),
     "unlink": os.unlink,
+    "rmdir": lambda p: os.rmdir(p + ".empty"),
     "rename": lambda p: os.rename(p, p + ".moved"),
     "tmpfile": lambda p: os.open(os.path.dirname(p), O_TMPFILE | os.O_RDWR),
     "chmod": lambda p: os.chmod(p, 0o600),
@@ -47,6 +48,7 @@ CALLS = {
     "stat": os.stat,
     "getxattr": lambda p: os.getxattr(p, "user.there"),
     "listxattr": os.listxattr,
+    "readlink": lambda p: os.readlink(p + ".symbolic"),
     "readdir": lambda p: os.listdir(os.path.dirname(p)),
     "seek_hole": lambda p: os.lseek(os.open(p, os.O_RDONLY), 0, os.SEEK_HOLE),
     "statfs": lambda p: os.statvfs(os.path.dirname(p)),
@@ -62,6 +64,7 @@ TARGETS = {}  # of copies: descriptors of new files, by those of their sources
 OPENED = {
     "seek": lambda fd, p: os.lseek(fd, 0, os.SEEK_HOLE),
     "write_inside": lambda fd, p: write_some(fd, LARGE // 2 + 100),
+    "mapped": lambda fd, p: mmap.mmap(fd, LARGE)[LARGE // 2],
     "sync": lambda fd, p: fcntl.ioctl(fd, IOC_SYNC),
     "rename_written": lambda fd, p: (write_some(fd), os.rename(p, p + ".moved")),
     "link_written": lambda fd, p: (write_some(fd), os.link(p, p + ".other")),
@@ -84,6 +87,8 @@ def prepare(top):
             with open(p, "wb") as f:
                 f.write(LARGE * b"y" if name in OPENED else os.urandom(SMALL))
             os.setxattr(p, "user.there", b"1")
+            os.mkdir(p + ".empty")
+            os.symlink("file", p + ".symbolic")
 
 
 def forget(store):
