@@ -7,6 +7,7 @@
 #include "fs/container/frame_io.h"
 #include "fs/container/internal.h"
 #include "kernels/frame/frame.h"
+#include "kernels/frame/registry.h"
 
 /* A frame of this length or less is read whole, even for one chunk of it. */
 #define SMALL_FRAME (32u << 10)
@@ -49,6 +50,14 @@ static int check_stale(struct bale_container *c, const struct bale_segment *segm
     return err;
 }
 
+/* Memory for bytes of a frame: the scratch's if they fit there, because new memory costs a page
+ * fault for each page. */
+struct room {
+    uint8_t *bytes; /* NULL: there is none yet */
+    uint8_t *owned; /* to be freed, or NULL */
+    size_t capacity;
+};
+
 /* A read of file bytes [from, to) out of one frame. */
 struct part {
     struct bale_container *container;
@@ -62,11 +71,22 @@ struct part {
     uint8_t *raw;
     const uint8_t *shared; /* the frame's extent part, or NULL */
     uint8_t *shared_read;  /* it was not read with the head */
-    uint8_t *chunk;        /* buffer for a decoded chunk of which only a part is needed */
-    uint8_t *run;          /* stored bytes */
-    size_t run_capacity;
+    struct room chunk;     /* for a decoded chunk of which only a part is needed */
+    struct room run;       /* for stored bytes */
     struct bale_fault *fault;
 };
+
+/* Gives the room that many bytes. Its contents are lost if it had fewer. */
+static int make_room(struct room *room, uint8_t *scratch_room, size_t size)
+{
+    if (room->bytes && size <= room->capacity)
+        return BALE_OK;
+    free(room->owned);
+    room->owned = size > BALE_SCRATCH_ROOM ? malloc(size) : NULL;
+    room->bytes = size > BALE_SCRATCH_ROOM ? room->owned : scratch_room;
+    room->capacity = size > BALE_SCRATCH_ROOM ? size : BALE_SCRATCH_ROOM;
+    return room->bytes ? BALE_OK : BALE_E_NOMEM;
+}
 
 /* The file offsets of a chunk. */
 static void chunk_range(const struct part *p, uint32_t i, uint64_t *first, uint64_t *end)
@@ -108,18 +128,16 @@ static int decode_chunk(struct part *p, uint32_t i, const uint8_t *stored, uint6
     from = first > p->from ? first : p->from;
     to = end < p->to ? end : p->to;
     whole = from == first && to == end;
-    if (!whole && !p->chunk)
-        p->chunk = malloc(size);
-    if (!whole && !p->chunk)
+    if (!whole && make_room(&p->chunk, bale_scratch_raw_room(p->scratch), size) != BALE_OK)
         return BALE_E_NOMEM;
     err = bale_frame_decode_chunk(
         p->scratch, p->head.data, &p->head.frame, i, p->shared, stored,
-        whole ? p->raw + (first - p->from) : p->chunk,
+        whole ? p->raw + (first - p->from) : p->chunk.bytes,
         (struct bale_wanted){(uint32_t)(from - first), (uint32_t)(to - first)});
     if (err == BALE_E_CORRUPT)
         fill_chunk_fault(p, i, stored, position);
     else if (err == BALE_OK && !whole)
-        memcpy(p->raw + (from - p->from), p->chunk + (from - first), (size_t)(to - from));
+        memcpy(p->raw + (from - p->from), p->chunk.bytes + (from - first), (size_t)(to - from));
     return err;
 }
 
@@ -130,16 +148,10 @@ static int fetch(struct part *p, size_t at, size_t length, const uint8_t **store
         *stored = p->head.data + at;
         return BALE_OK;
     }
-    if (length > p->run_capacity) {
-        free(p->run);
-        p->run_capacity = 0;
-        p->run = malloc(length);
-        if (!p->run)
-            return BALE_E_NOMEM;
-        p->run_capacity = length;
-    }
-    *stored = p->run;
-    return bale_frame_bytes_read(p->io, p->run, length, p->segment->position + at, p->fault);
+    if (make_room(&p->run, bale_scratch_stored_room(p->scratch), length) != BALE_OK)
+        return BALE_E_NOMEM;
+    *stored = p->run.bytes;
+    return bale_frame_bytes_read(p->io, p->run.bytes, length, p->segment->position + at, p->fault);
 }
 
 /* Finds the extent part, which mostly was read with the head. */
@@ -269,8 +281,8 @@ int bale_container_read(struct bale_container *c, struct bale_scratch *scratch,
     err = read_part(&p);
     free(p.head.data);
     free(p.shared_read);
-    free(p.chunk);
-    free(p.run);
+    free(p.chunk.owned);
+    free(p.run.owned);
     return check_stale(c, segment, from, err);
 }
 

@@ -10,6 +10,7 @@ struct bale_scratch {
     struct bale_chunk *chunks; /* chunk table of the frame being encoded */
     uint8_t *hashes;           /* raw checksums of its chunks, BALE_HASH_SIZE bytes each */
     uint32_t capacity;         /* entries in chunks and hashes */
+    uint8_t *rooms;            /* the caller's, two of BALE_SCRATCH_ROOM bytes */
 };
 
 /* Makes room for count entries in chunks and hashes; their contents are lost. BALE_OK or

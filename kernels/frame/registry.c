@@ -47,7 +47,7 @@ static size_t owner_of(size_t i)
 int bale_scratch_create(struct bale_scratch **scratch)
 {
     struct bale_scratch *s = calloc(1, sizeof *s);
-    int err = s ? BALE_OK : BALE_E_NOMEM;
+    int err = s && (s->rooms = malloc((size_t)2 * BALE_SCRATCH_ROOM)) ? BALE_OK : BALE_E_NOMEM;
 
     for (size_t i = 0; err == BALE_OK && i < TABLE; i++)
         if (table[i]->create && owner_of(i) == i)
@@ -68,9 +68,20 @@ void bale_scratch_destroy(struct bale_scratch *scratch)
     for (size_t i = 0; i < TABLE; i++)
         if (scratch->work[table[i]->id] && owner_of(i) == i)
             table[i]->destroy(scratch->work[table[i]->id]);
+    free(scratch->rooms);
     free(scratch->hashes);
     free(scratch->chunks);
     free(scratch);
+}
+
+uint8_t *bale_scratch_stored_room(struct bale_scratch *scratch)
+{
+    return scratch->rooms;
+}
+
+uint8_t *bale_scratch_raw_room(struct bale_scratch *scratch)
+{
+    return scratch->rooms + BALE_SCRATCH_ROOM;
 }
 
 void *bale_scratch_work(const struct bale_scratch *scratch, uint8_t id)

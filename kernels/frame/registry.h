@@ -2,6 +2,7 @@
 #ifndef BALE_KERNELS_FRAME_REGISTRY_H
 #define BALE_KERNELS_FRAME_REGISTRY_H
 
+#include "format/limits.h"
 #include "kernels/codec/codec.h"
 
 /* The codec of an id, or NULL; auto is no codec. store and zero have no callbacks: the frame layer
@@ -14,6 +15,12 @@ const struct bale_codec *bale_codec_find(uint8_t id);
 struct bale_scratch;
 int bale_scratch_create(struct bale_scratch **scratch);
 void bale_scratch_destroy(struct bale_scratch *scratch);
+
+/* Memory for the caller, which no function here uses: of BALE_SCRATCH_ROOM bytes each, for what is
+ * read of a frame and for a chunk that is decoded. */
+enum { BALE_SCRATCH_ROOM = 1 << BALE_CHUNK_LOG2_DEFAULT };
+uint8_t *bale_scratch_stored_room(struct bale_scratch *scratch);
+uint8_t *bale_scratch_raw_room(struct bale_scratch *scratch);
 
 /* What the codec of this id, auto included, made with its create. The scratch keeps it. */
 void *bale_scratch_work(const struct bale_scratch *scratch, uint8_t id);
