@@ -29,6 +29,7 @@ static _Thread_local struct {
     struct bale_scratch *scratch;
     void (*around)(bool begins);
     bool running;
+    bool counted; /* in guests_running */
 } guest;
 
 /* The next job for a thread; waits for one. The last thread that runs nothing is for a user that
@@ -137,7 +138,7 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
         return;
     }
     uint32_t user = bale_working_for;
-    guest.running = true;
+    guest.running = guest.counted = true;
     bale_working_for = job->turn.user;
     bool around = guest.around && !job->writes_nothing; /* run may free the job */
     if (around)
@@ -146,8 +147,15 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
     if (around)
         guest.around(false);
     bale_working_for = user;
+    bale_pool_job_replies();
     guest.running = false;
-    atomic_fetch_sub(&host->guests_running, 1);
+}
+
+void bale_pool_job_replies(void)
+{
+    if (guest.counted)
+        atomic_fetch_sub(&guest.pool->guests_running, 1);
+    guest.counted = false;
 }
 
 bool bale_pool_in_job(void)

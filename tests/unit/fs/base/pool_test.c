@@ -1,5 +1,5 @@
 /* A pool's threads are shared by users: jobs of one that block, however many there are, leave a
- * thread for the others. */
+ * thread for the others. Of the guests half may run jobs, until those reply. */
 #include "fs/base/pool.h"
 
 #include <pthread.h>
@@ -44,6 +44,110 @@ static void await(const unsigned *number, unsigned least)
     pthread_mutex_unlock(&lock);
 }
 
+static pthread_t ran_on;
+static bool ran;
+
+static void run_noting(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)job, (void)scratch;
+    pthread_mutex_lock(&lock);
+    ran_on = pthread_self();
+    ran = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+/* A guest's job, with the pool, while which another guest is given one. */
+struct first_job {
+    struct bale_job job;
+    struct bale_pool *pool;
+};
+
+/* Another guest: whether it runs a job itself. */
+static void *second_guest(void *arg)
+{
+    static bool itself;
+    struct bale_pool *pool = arg;
+    struct bale_job job = {.run = run_noting};
+
+    bale_pool_enter(pool, NULL);
+    bale_pool_run(pool, pool, &job);
+    pthread_mutex_lock(&lock);
+    while (!ran)
+        pthread_cond_wait(&changed, &lock);
+    itself = pthread_equal(ran_on, pthread_self());
+    ran = false;
+    pthread_mutex_unlock(&lock);
+    bale_pool_leave(pool);
+    return &itself;
+}
+
+static bool second_runs_itself(struct bale_pool *pool)
+{
+    pthread_t thread;
+    void *itself = NULL;
+
+    REQUIRE(pthread_create(&thread, NULL, second_guest, pool) == 0);
+    REQUIRE(pthread_join(thread, &itself) == 0);
+    return *(bool *)itself;
+}
+
+static void run_first(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct bale_pool *pool = ((struct first_job *)job)->pool;
+
+    CHECK(scratch != NULL);
+    CHECK(bale_pool_in_job());
+    CHECK(!second_runs_itself(pool));
+    bale_pool_job_replies();
+    CHECK(second_runs_itself(pool));
+    bale_pool_job_replies(); /* counts once */
+    CHECK(second_runs_itself(pool));
+    CHECK(bale_pool_in_job());
+    ended++;
+}
+
+/* A guest that runs nothing. */
+static void *idle_guest(void *arg)
+{
+    bale_pool_enter(arg, NULL);
+    pthread_mutex_lock(&lock);
+    began++;
+    pthread_cond_broadcast(&changed);
+    while (!go_on)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    bale_pool_leave(arg);
+    return NULL;
+}
+
+static void test_guests(void)
+{
+    struct first_job first = {.job.run = run_first};
+    struct bale_pool *pool;
+    pthread_t idle;
+
+    REQUIRE(bale_pool_create("test", 1, &pool) == BALE_OK);
+    first.pool = pool;
+    began = ended = 0;
+    go_on = false;
+    bale_pool_enter(pool, NULL);
+    REQUIRE(pthread_create(&idle, NULL, idle_guest, pool) == 0);
+    await(&began, 1);
+    for (unsigned i = 1; i <= 2; i++) {
+        bale_pool_run(pool, pool, &first.job);
+        CHECK_EQ_U(ended, i);
+        CHECK(!bale_pool_in_job());
+    }
+    pthread_mutex_lock(&lock);
+    go_on = true;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+    pthread_join(idle, NULL);
+    bale_pool_leave(pool);
+    bale_pool_destroy(pool);
+}
+
 int main(void)
 {
     static struct bale_job stuck[STUCK];
@@ -70,5 +174,6 @@ int main(void)
     bale_pool_destroy(pool);
     CHECK_EQ_U(began, STUCK);
     CHECK_EQ_U(bale_working_for, 0);
+    test_guests();
     return check_result();
 }
