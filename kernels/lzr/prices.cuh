@@ -7,12 +7,13 @@
 namespace bale_lzr
 {
 /* In 1/16 bit. */
+constexpr uint32_t PRICE_OF_NONE = 0xffff; /* more than any way costs */
 constexpr uint32_t BIT = 16;
 constexpr uint32_t LITERAL_MOST = 12 * BIT;
 constexpr uint32_t RUN_PRICE = 20; /* of the run before a match */
 constexpr uint32_t LENGTH_FIRST = 30, CLASS_FIRST = 2, LENGTH_PRICE_MOST = 140;
 constexpr uint32_t OFFSET_FIRST = 80, OFFSET_PRICE_MOST = 176, REPEAT_FIRST = 32, REPEAT_MORE = 10;
-constexpr uint32_t QUARTER = 24; /* of the class among those of the same log2 */
+constexpr uint32_t QUARTER = 16; /* of the class among those of the same log2 */
 constexpr uint32_t FIRST_EVERY =
     4;                          /* of so many times 2 KiB, those whose literals are counted first */
 constexpr uint32_t SAMPLED = 8; /* of so many threads' bytes, those that are a sample */
@@ -24,10 +25,12 @@ __device__ inline uint32_t price_of(uint32_t count, uint32_t total)
     return (bale_rans::log2_q16(16 * total + 16) - bale_rans::log2_q16(16 * count + 1)) >> 12;
 }
 
-/* By a thread: of a match length. price: of its class. */
-__device__ inline uint16_t length_price(uint32_t c, uint32_t price)
+/* By a thread: of a match length. price: of its class. There is no match of fewer than three bytes. */
+__device__ inline uint16_t length_price(uint32_t length, uint32_t price)
 {
-    return (uint16_t)(RUN_PRICE + price + BIT * match_class(c).bits);
+    return (uint16_t)(length < LENGTH_NONE
+                          ? PRICE_OF_NONE
+                          : RUN_PRICE + price + BIT * match_class(class_of_length(length)).bits);
 }
 
 /* By a thread: of offsets with this log2. price: without raw bits. */
@@ -99,8 +102,7 @@ __device__ inline void first_prices(full_shared *f, uint32_t length, const uint3
     __syncthreads();
     price_literals(f);
     for (uint32_t i = t; i <= MATCH_MOST; i += ENCODE_THREADS)
-        f->length_price[i] =
-            length_price(length_class(i), LENGTH_FIRST + CLASS_FIRST * length_class(i));
+        f->length_price[i] = length_price(i, LENGTH_FIRST + CLASS_FIRST * length_class(i));
     if (t < OFFSETS_LOG2)
         f->offset_price[t] = offset_price(t, OFFSET_FIRST);
     if (t == 0)
@@ -121,7 +123,7 @@ __device__ inline void prices_of_sample(full_shared *f)
     for (uint32_t i = t; i <= MATCH_MOST; i += ENCODE_THREADS) {
         const uint32_t c = length_class(i);
         f->length_price[i] =
-            length_price(c, min(LENGTH_PRICE_MOST, price_of(f->lengths[c], total)));
+            length_price(i, min(LENGTH_PRICE_MOST, price_of(f->lengths[c], total)));
     }
     if (t < OFFSETS_LOG2)
         f->offset_price[t] =

@@ -7,9 +7,10 @@
 
 namespace bale_lzr
 {
-constexpr uint32_t NONE = 0xffff;    /* no position: no match begins there */
-constexpr uint32_t TAIL = 8;         /* bytes at the end where none begins */
-constexpr uint32_t LEAST = 4;        /* of a match that is looked for */
+constexpr uint32_t NONE = 0xffff; /* no position: no match begins there */
+constexpr uint32_t TAIL = 8;      /* bytes at the end where none begins */
+constexpr uint32_t LEAST = 4;     /* of a match that is looked for */
+constexpr uint32_t BEFORE_FOURS = BEFORE_BYTES / 4;
 constexpr uint32_t BEFORE_MOST = 15; /* agreeing bytes before a match that are counted */
 /* A warp finds the matches of two, of which one has few parts before it if the other has many. */
 constexpr uint32_t PIECE = BALE_CUDA_CELL / (2 * ENCODE_WARPS);
@@ -56,37 +57,43 @@ __device__ inline void hash_all(encode_shared *s, uint32_t length, found *f)
     }
 }
 
-/* By a warp: replaces the hash of each position of a part by the last position before it with the
- * same hash, of earlier batches, and leaves the last of all in the table. */
-__device__ inline void insert_part(uint32_t length, uint32_t part, uint16_t *table, found *f)
+/* By a warp: replaces the hash of each position of [begin, end), which begins with a multiple of 256,
+ * by the last position before it with the same hash, of earlier batches, and leaves the last of all
+ * in the table. Notes are STRIDE apart. A batch is WIDE times 32 positions. */
+template <uint32_t LOG2, uint32_t WIDE, uint32_t STRIDE>
+__device__ inline void insert(uint32_t begin, uint32_t end, uint16_t *table, uint16_t *notes)
 {
-    constexpr uint32_t TOGETHER = 8; /* batches whose hashes are loaded together */
-    const uint32_t end = min(length, (part + 1) * PART);
-    uint16_t *at = f->offset + part * PART + lane();
+    constexpr uint32_t TOGETHER = 8; /* times 32 positions, whose hashes are loaded together */
+    constexpr uint32_t NEXT = 32 * STRIDE;
+    uint16_t *at = notes + STRIDE * (begin + lane());
     uint32_t hashes[TOGETHER], before[TOGETHER];
 
 #pragma unroll
     for (uint32_t i = 0; i < TOGETHER; i++)
-        hashes[i] = at[32 * i];
-    for (uint32_t base = part * PART; base < end; base += 32 * TOGETHER, at += 32 * TOGETHER) {
+        hashes[i] = at[NEXT * i];
+    for (uint32_t base = begin; base < end; base += 32 * TOGETHER, at += NEXT * TOGETHER) {
         uint32_t invalid = 0;
 #pragma unroll
-        for (uint32_t i = 0; i < TOGETHER; i++) { /* nothing waits for what is loaded here */
-            const uint32_t h = hashes[i];
-            before[i] = table[h % (1u << TABLE_LOG2)];
+        for (uint32_t i = 0; i < TOGETHER; i += WIDE) { /* nothing waits for what is loaded here */
+#pragma unroll
+            for (uint32_t k = i; k < i + WIDE; k++) {
+                before[k] = table[hashes[k] % (1u << LOG2)];
+                invalid |= (uint32_t)((hashes[k] & IS_INVALID) != 0) << k;
+            }
             __syncwarp();
-            if (h & IS_LAST && base + 32 * i < end)
-                table[h % (1u << TABLE_LOG2)] = (uint16_t)(base + 32 * i + lane());
+#pragma unroll
+            for (uint32_t k = i; k < i + WIDE; k++)
+                if (hashes[k] & IS_LAST && base + 32 * k < end)
+                    table[hashes[k] % (1u << LOG2)] = (uint16_t)(base + 32 * k + lane());
             __syncwarp();
-            invalid |= (uint32_t)((h & IS_INVALID) != 0) << i;
         }
         if (base + 32 * TOGETHER < end)
 #pragma unroll
             for (uint32_t i = 0; i < TOGETHER; i++)
-                hashes[i] = at[32 * (TOGETHER + i)];
+                hashes[i] = at[NEXT * (TOGETHER + i)];
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++)
-            at[32 * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
+            at[NEXT * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
     }
 }
 
@@ -97,14 +104,14 @@ __device__ inline uint32_t length_of(uint32_t match)
     return match >> 24;
 }
 
-/* The bytes around a position, four by four: of[k] are those from BEFORE_BYTES - 4 k before it on. */
-struct around {
-    static constexpr uint32_t BEFORE = BEFORE_BYTES / 4, FOURS = BEFORE + MEASURED / 4;
+/* The bytes around a position, four by four: of[k] are those from 4 (BEFORE - k) before it on. */
+template <uint32_t BEFORE> struct around {
+    static constexpr uint32_t FOURS = BEFORE + MEASURED / 4;
     uint32_t of[FOURS];
 
     __device__ around(const encode_shared *s, uint32_t p)
     {
-        const uint32_t *at = s->words + p / 4, shift = 8 * (p % 4); /* BEFORE_BYTES before it */
+        const uint32_t *at = s->words + (p + BEFORE_BYTES) / 4 - BEFORE, shift = 8 * (p % 4);
         uint32_t word = at[0];
 
 #pragma unroll
@@ -116,29 +123,31 @@ struct around {
     }
 };
 
-/* How many bytes from the position on agree, of MEASURED, of which the first four do. */
-__device__ inline uint32_t agree_after(const around &a, const around &b)
+/* How many bytes from the position on agree, of MEASURED, of which the first four KNOWN do. */
+template <uint32_t KNOWN, uint32_t BEFORE>
+__device__ inline uint32_t agree_after(const around<BEFORE> &a, const around<BEFORE> &b)
 {
     uint32_t n = 0, differ = 0;
 
 #pragma unroll
-    for (uint32_t k = around::FOURS; --k > around::BEFORE;) {
+    for (uint32_t k = around<BEFORE>::FOURS; k-- > BEFORE + KNOWN;) {
         const uint32_t now = a.of[k] ^ b.of[k];
-        n = now != 0 ? 4 * (k - around::BEFORE) : n;
+        n = now != 0 ? 4 * (k - BEFORE) : n;
         differ = now != 0 ? now : differ;
     }
     return differ != 0 ? n + ((uint32_t)__ffs((int)differ) - 1) / 8 : MEASURED;
 }
 
-/* How many bytes before it agree, of BEFORE_BYTES. */
-__device__ inline uint32_t agree_before(const around &a, const around &b)
+/* How many bytes before it agree, of 4 BEFORE. */
+template <uint32_t BEFORE>
+__device__ inline uint32_t agree_before(const around<BEFORE> &a, const around<BEFORE> &b)
 {
-    uint32_t n = BEFORE_BYTES, differ = 0;
+    uint32_t n = 4 * BEFORE, differ = 0;
 
 #pragma unroll
-    for (uint32_t k = 0; k < around::BEFORE; k++) {
+    for (uint32_t k = 0; k < BEFORE; k++) {
         const uint32_t now = a.of[k] ^ b.of[k];
-        n = now != 0 ? 4 * (around::BEFORE - 1 - k) : n;
+        n = now != 0 ? 4 * (BEFORE - 1 - k) : n;
         differ = now != 0 ? now : differ;
     }
     return n + (differ != 0 ? (uint32_t)__clz((int)differ) / 8 : 0);
@@ -151,9 +160,9 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
 {
     const uint32_t p = base + lane();
     const bool valid = p + TAIL <= length;
-    const around here(s, p);
-    const uint32_t four = here.of[around::BEFORE];
-    const uint32_t h = hash_of(four, here.of[around::BEFORE + 1] & 255);
+    const around<BEFORE_FOURS> here(s, p);
+    const uint32_t four = here.of[BEFORE_FOURS];
+    const uint32_t h = hash_of(four, here.of[BEFORE_FOURS + 1] & 255);
     const uint16_t *table = s->tables + (base / PART << TABLE_LOG2) + h;
     uint32_t q = own; /* the bytes at NONE may be read */
     bool fine = valid & (q != NONE) & (s->bytes(q) == four);
@@ -167,8 +176,8 @@ __device__ inline uint32_t match_batch(const encode_shared *s, uint32_t length, 
     }
     if (!__any_sync(ALL, fine))
         return 0;
-    const around there(s, fine ? q : p);
-    const uint32_t n = min(agree_after(here, there), length - p);
+    const around<BEFORE_FOURS> there(s, fine ? q : p);
+    const uint32_t n = min(agree_after<1>(here, there), length - p);
     const uint32_t before = min(agree_before(here, there), min(q, BEFORE_MOST));
     return fine ? (p - q) | before << 16 | n << 24 : 0;
 }
@@ -222,7 +231,8 @@ __device__ inline void search(encode_shared *s, uint32_t length, found *f)
         s->lengths[i] = NONE << 16 | NONE; /* two entries of the tables, which lie there, too */
     __syncthreads();
     if (warp < PARTS && warp * PART < length)
-        insert_part(length, warp, s->tables + (warp << TABLE_LOG2), f);
+        insert<TABLE_LOG2, 1, 1>(warp * PART, min(length, (warp + 1) * PART),
+                                 s->tables + (warp << TABLE_LOG2), f->offset);
     __syncthreads();
     match_piece(s, length, warp * PIECE, f);
     match_piece(s, length, (2 * ENCODE_WARPS - 1 - warp) * PIECE, f);

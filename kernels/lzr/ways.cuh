@@ -7,9 +7,12 @@
 
 namespace bale_lzr
 {
-constexpr uint32_t WARM_UP_WAYS = 32; /* bytes behind a thread's own, where it begins */
-constexpr uint32_t NOWHERE = 1 << 16; /* an offset with which nothing agrees */
-constexpr uint32_t TOGETHER = 16;     /* positions, whose bytes are loaded together */
+constexpr uint32_t WARM_UP_WAYS = 48;        /* bytes behind a thread's own, where it begins */
+constexpr uint32_t NOWHERE = 1 << 16;        /* an offset with which nothing agrees */
+constexpr uint32_t CUT_LEAST = 2 * MEASURED; /* of a match that may go on */
+constexpr uint32_t SHORTER = 2;   /* a match may be so many bytes shorter than it could be */
+constexpr uint32_t TOGETHER = 16; /* positions, whose bytes are loaded together */
+static_assert((LANE + WARM_UP_WAYS) * LITERAL_MOST < PRICE_OF_NONE, "the most that a way costs");
 static_assert(LANE + WARM_UP_WAYS + 2 * MEASURED <= MATCH_MOST, "no match becomes longer");
 
 /* A thread on its way from the end of its bytes to their begin: the match that is known at a
@@ -82,18 +85,23 @@ class way_finder
         const uint32_t offset = found & 0xffff, length = min(found >> 16, limit_ - p);
         const bool goes_on = agrees(p, byte, offset_);
 
-        price_less_ = length_price_;
+        price_of_less_[1] = price_of_less_[0];
+        price_of_less_[0] = length_price_;
         length_ = goes_on ? length_ + 1 : 0;
         rank_ = goes_on ? rank_ + RANK_OF_BYTE : 0;
         offset_ = goes_on ? offset_ : NOWHERE;
+        price_ = goes_on ? price_ : PRICE_OF_NONE;
         if (length >= LEAST && rank_of(length, offset) > rank_) {
             rank_ = rank_of(length, offset);
             length_ = length;
             offset_ = offset;
             price_ = f_->offset_price[log2_of(offset)];
-            price_less_ = f_->length_price[length - 1];
             behind_ = *cost_at(min(p + length, start_));
-            behind_less_ = *cost_at(min(p + length - 1, start_));
+#pragma unroll
+            for (uint32_t less = 1; less <= SHORTER; less++) {
+                price_of_less_[less - 1] = f_->length_price[length - less];
+                behind_less_[less - 1] = *cost_at(min(p + length - less, start_));
+            }
         }
         length_price_ = f_->length_price[length_];
     }
@@ -111,19 +119,20 @@ class way_finder
     {
         inherit(p, byte, found);
         repeat(p, byte);
-        const uint32_t literal = cost_ + f_->literal_price[byte];
         const uint32_t whole = behind_ + price_ + length_price_;
-        const uint32_t less = behind_less_ + price_ + price_less_;
         const uint32_t again = last_behind_ + f_->length_price[last_length_] +
                                (p + last_length_ <= next_ ? f_->repeat_price : last_price_);
-        uint32_t length = 0;
 
-        cost_ = literal;
-        length = length_ >= LEAST && whole < cost_ ? length_ : length;
-        cost_ = length_ >= LEAST ? min(cost_, whole) : cost_;
-        length = length_ > LEAST && less < cost_ ? length_ - 1 : length;
-        cost_ = length_ > LEAST ? min(cost_, less) : cost_;
-        const bool repeats = last_length_ >= LENGTH_NONE && again < cost_;
+        cost_ += f_->literal_price[byte];
+        uint32_t length = whole < cost_ ? length_ : 0;
+        cost_ = min(cost_, whole);
+#pragma unroll
+        for (uint32_t less = 1; less <= SHORTER; less++) {
+            const uint32_t shorter = behind_less_[less - 1] + price_ + price_of_less_[less - 1];
+            length = shorter < cost_ ? length_ - less : length;
+            cost_ = min(cost_, shorter);
+        }
+        const bool repeats = again < cost_;
         cost_ = repeats ? again : cost_;
         const bool changes = length > 0 && !repeats && offset_ != last_;
         next_ = length > 0 || repeats ? p : next_;
@@ -142,11 +151,12 @@ class way_finder
     uint16_t *costs_;
     uint32_t start_, limit_;
     uint32_t cost_ = 0; /* from the position on */
-    /* The match, if its length is not 0: how good it is; the prices of its offset, of its
-     * length, and of that less one; what the way costs from its end on, and from a byte before
-     * that. */
+    /* The match, if its length is not 0: how good it is; the prices of its offset and its length,
+     * and of lengths that are so much less; what the way costs from its end on, and from so many
+     * bytes before that. */
     uint32_t offset_ = NOWHERE, length_ = 0, rank_ = 0;
-    uint32_t price_ = 0, length_price_ = 0, price_less_ = 0, behind_ = 0, behind_less_ = 0;
+    uint32_t price_ = PRICE_OF_NONE, length_price_ = 0, price_of_less_[SHORTER] = {};
+    uint32_t behind_ = 0, behind_less_[SHORTER] = {};
     /* The first match of the cheapest way: how many bytes agree at the position with its offset.
      * Where the match begins. */
     uint32_t last_ = NOWHERE, last_length_ = 0, last_price_ = 0, last_behind_ = 0, next_ = 0;
@@ -157,11 +167,13 @@ __device__ inline uint32_t round_up(uint32_t value, uint32_t to)
     return (value + to - 1) / to * to;
 }
 
-/* By a thread: follows what was chosen from p on up to `end`. visit(at, length, offset) is called
- * for each match. Returns where the next token begins. */
+/* By a thread: follows what was chosen from p on up to `end`. A long match, which may have been cut
+ * where a thread's bytes or what was measured of it ended, goes on as long as bytes agree, at most up
+ * to `limit`; that is noted. visit(at, length, offset) is called for each match. Returns where the
+ * next token begins. */
 template <typename VISIT>
-__device__ inline uint32_t follow(const full_shared *f, const uint32_t *chosen, uint32_t p,
-                                  uint32_t end, VISIT visit)
+__device__ inline uint32_t follow(const full_shared *f, uint32_t *chosen, uint32_t p, uint32_t end,
+                                  uint32_t limit, VISIT visit)
 {
     uint32_t upto = p;
 
@@ -174,9 +186,14 @@ __device__ inline uint32_t follow(const full_shared *f, const uint32_t *chosen, 
         p += (uint32_t)__ffs((int)taken) - 1;
         if (p >= end)
             break;
-        const uint32_t match = chosen[p];
-        visit(p, match >> 16, match & 0xffff);
-        p += match >> 16;
+        const uint32_t match = chosen[p], offset = match & 0xffff;
+        uint32_t n = match >> 16;
+        if (n >= CUT_LEAST && n < MATCH_MOST) {
+            n += agree(&f->s, p + n, p + n - offset, min(limit - p, MATCH_MOST) - n);
+            chosen[p] = offset | n << 16;
+        }
+        visit(p, n, offset);
+        p += n;
         upto = p;
         matches++;
     }
@@ -236,7 +253,7 @@ __device__ inline void learn_prices(full_shared *f, uint32_t length, const uint3
             upto = at + n;
             last = offset;
         };
-        follow(f, chosen, range.begin, min(range.end, length), count);
+        follow(f, chosen, range.begin, min(range.end, length), min(range.limit, length), count);
     }
     __syncthreads();
     prices_of_sample(f);
@@ -247,16 +264,19 @@ __device__ inline uint32_t make_full_sequences(full_shared *f, uint32_t length, 
                                                uint32_t *to)
 {
     const uint32_t start = min(threadIdx.x * STRETCH, length), end = min(start + STRETCH, length);
+    const uint32_t limit = min((start / SEGMENT + 1) * SEGMENT, length);
 
     first_prices(f, length, found);
     learn_prices(f, length, found, to);
     find_ways(f, length, found);
     const stretch own = parse_stretches(
         start, end,
-        [&](uint32_t p, uint32_t upto, auto visit) { return follow(f, found, p, upto, visit); },
+        [&](uint32_t p, uint32_t upto, auto visit) {
+            return follow(f, found, p, upto, limit, visit);
+        },
         [](uint32_t, uint32_t, uint32_t, uint32_t) {});
     return write_sequences(&f->s, length, own, to,
-                           [&](auto visit) { follow(f, found, own.entry, end, visit); });
+                           [&](auto visit) { follow(f, found, own.entry, end, limit, visit); });
 }
 } // namespace bale_lzr
 
