@@ -1,310 +1,154 @@
-/* The search of level 2: two matches at each position, and then the cheapest way through them. */
+/* The search of level 2: several matches at a position, and later ones that are better. */
+#include <stdbool.h>
+
 #include "kernels/codec/entropy.h"
 #include "kernels/lzr/search.h"
 
 enum {
-    LONG = 32,     /* inside a match of so many bytes nothing is looked for but near its end */
-    LONG_STEP = 4, /* every so many positions there are noted */
-    PATIENCE = 7,  /* log2 of the positions without a match after which steps grow */
-    WARM_UP = 64,  /* bytes behind a sample, whose ways are found, too */
-    SAMPLE = 512,  /* bytes of a sample, */
-    SAMPLE_EVERY = 4096, /* and how far from one to the next */
-    SAMPLE_LEAST = 64,   /* matches from which on a sample tells prices */
+    /* Positions that are tried, the last first: with the same hash of eight bytes, and of four. */
+    TRIED8 = 3,
+    TRIED4 = 2,
 
-    /* Prices in 1/16 bit. */
-    BIT = 16,
-    RUN_PRICE = 20, /* of the run before a match */
-    LENGTH_FIRST = 30,
-    CLASS_FIRST = 2,
-    LENGTH_PRICE_MOST = 140,
-    OFFSET_FIRST = 80,
-    OFFSET_PRICE_MOST = 176,
-    QUARTER = 24, /* of an offset's class among those of the same log2 */
-    REPEAT_FIRST = 32,
-    REPEAT_MORE = 10,
+    LOOKED_AHEAD = 2, /* positions behind that of a match, at which a better one may begin, */
+    ENOUGH = 48,      /* unless it has so many bytes */
+    PATIENCE = 7,     /* log2 of the bytes without a match after which steps grow */
+
+    BIT = 16,             /* of a rank */
+    RANK_LEAST = 6 * BIT, /* above which a match is taken */
+    COUNTED = 5,          /* of so many bytes, one, so that those of words are counted */
 };
 
-/* How good a match is: four for each byte, less the log2 of the offset. */
-static inline uint32_t rank_of(uint32_t length, uint32_t offset)
+/* rank: how good it is: what its bytes would take as literals, by the entropy of the chunk's bytes,
+ * less the log2 of the offset, of which the last one has none. */
+struct match {
+    uint32_t at, length, offset;
+    int32_t rank;
+};
+
+/* candidates: for each position the last one before it with the same hash of four bytes, and << 16
+ * that of eight; 0: there is none. So each position begins a chain. */
+struct search {
+    const uint32_t *candidates;
+    const uint8_t *raw, *end;
+    uint32_t last; /* offset */
+    int32_t byte;  /* what one adds to a rank */
+};
+
+static void find_candidates(struct lzr_full *f, const uint8_t *raw, uint32_t limit)
 {
-    return length > 0 ? 4 * length + (uint32_t)__builtin_clz(offset | 1) : 0;
-}
-
-/* ---- Matches ---- */
-
-static inline uint32_t better(uint32_t a, uint32_t b)
-{
-    return rank_of(a >> 16, a & 0xffff) >= rank_of(b >> 16, b & 0xffff) ? a : b;
-}
-
-/* The match at i with the position before it: offset, length << 16; 0: fewer than 4 bytes agree.
- * difference: of their first eight. */
-static inline uint32_t match_with(const uint8_t *raw, uint32_t length, uint32_t i, uint32_t before,
-                                  uint64_t difference)
-{
-    uint32_t n = (uint32_t)__builtin_ctzll(difference | UINT64_C(1) << 63) >> 3;
-
-    if (difference == 0)
-        n = 8 + lzr_agree(raw + before + 8, raw + i + 8, raw + length);
-    if (n > LZR_MATCH_MAX)
-        n = LZR_MATCH_MAX;
-    return n >= 4 ? (i - before) | n << 16 : 0;
-}
-
-static inline void note(struct lzr_full *f, const uint8_t *at, uint32_t i)
-{
-    f->by4[lzr_hash(at, 4, LZR_FULL_BITS4)] = (uint16_t)i;
-    f->by8[lzr_hash(at, 8, LZR_FULL_BITS8)] = (uint16_t)i;
-}
-
-/* Finds the matches, and counts the literals that none covers. Returns the bytes that one
- * covers. */
-static uint32_t find_matches(struct lzr_full *f, const uint8_t *raw, uint32_t length)
-{
-    uint32_t limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
-    uint32_t covered = 0, bytes = 0, misses = 0; /* covered: where the last of the matches ends */
-
     memset(f->by4, 0, sizeof f->by4);
     memset(f->by8, 0, sizeof f->by8);
-    memset(f->found, 0, (length + 1) * sizeof f->found[0]);
-    for (uint32_t i = 1, step; i < limit; i += step) {
-        uint64_t here = lzr_load64(raw + i);
-        uint16_t *slot8 = &f->by8[lzr_hash(raw + i, 8, LZR_FULL_BITS8)];
+    f->candidates[0] = 0;
+    for (uint32_t i = 1; i < limit; i++) {
         uint16_t *slot4 = &f->by4[lzr_hash(raw + i, 4, LZR_FULL_BITS4)];
-        uint32_t before8 = *slot8, before4 = *slot4;
-        uint64_t difference8 = lzr_load64(raw + before8) ^ here;
-        uint64_t difference4 = lzr_load64(raw + before4) ^ here;
-        *slot8 = *slot4 = (uint16_t)i;
-        uint32_t match = match_with(raw, length, i, before4, difference4);
-        if (before8 != before4 && difference8 == 0)
-            match = better(match_with(raw, length, i, before8, difference8), match);
-        f->found[i] = match;
-        step = 1;
-        if (match == 0) {
-            if (i >= covered) {
-                f->literals[raw[i]]++;
-                step += misses++ >> PATIENCE;
-            }
-            continue;
-        }
-        misses = 0;
-        step = 2; /* most matches at the next position are this one's rest */
-        note(f, raw + i + 1, i + 1);
-        if (i + (match >> 16) > covered) {
-            bytes += i + (match >> 16) - (covered > i ? covered : i);
-            covered = i + (match >> 16);
-        }
-        if (match >> 16 >= LONG) {
-            step = (match >> 16) - LONG / 2;
-            for (uint32_t k = LONG_STEP; k < step && i + k < limit; k += LONG_STEP)
-                note(f, raw + i + k, i + k);
-        }
-    }
-    return bytes;
-}
-
-/* ---- Prices ---- */
-
-static uint32_t price_of(uint32_t count, uint32_t total)
-{
-    return (bale_log2_q16(16 * total + 16) - bale_log2_q16(16 * count + 1)) >> 12;
-}
-
-static void price_literals(struct lzr_full *f)
-{
-    uint32_t total = 0;
-
-    for (unsigned i = 0; i < 256; i++)
-        total += f->literals[i];
-    for (unsigned i = 0; i < 256; i++)
-        f->literal_price[i] = (uint16_t)price_of(f->literals[i], total);
-    memset(f->literals, 0, sizeof f->literals);
-}
-
-static void price_lengths(struct lzr_full *f)
-{
-    for (unsigned length = LZR_MATCH_MIN; length < LZR_LENGTHS; length++)
-        f->length_price[length] = f->match_price[lzr_class_of_length(length)];
-}
-
-static uint16_t match_price(unsigned class, uint32_t price)
-{
-    return (uint16_t)(RUN_PRICE + price + BIT * lzr_match_class(class).bits);
-}
-
-static uint16_t offset_price(unsigned log2, uint32_t price)
-{
-    return (uint16_t)(price + (log2 > 2 ? BIT * (log2 - 2) : 0));
-}
-
-static void first_prices(struct lzr_full *f)
-{
-    price_literals(f);
-    for (unsigned class = 1; class < LZR_MATCH_CLASSES; class ++)
-        f->match_price[class] = match_price(class, LENGTH_FIRST + CLASS_FIRST * class);
-    price_lengths(f);
-    for (unsigned log2 = 0; log2 < LZR_OFFSETS_LOG2; log2++)
-        f->offset_price[log2] = offset_price(log2, OFFSET_FIRST);
-    f->repeat_price = REPEAT_FIRST;
-}
-
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-/* What is counted of a sample's ways. */
-struct counts {
-    uint32_t matches, classes[LZR_MATCH_CLASSES];
-    uint32_t repeats, offsets[LZR_OFFSETS_LOG2];
-};
-
-static void prices_of(struct lzr_full *f, const struct counts *c)
-{
-    if (c->matches < SAMPLE_LEAST)
-        return;
-    price_literals(f);
-    for (unsigned class = 1; class < LZR_MATCH_CLASSES; class ++)
-        f->match_price[class] =
-            match_price(class, least(LENGTH_PRICE_MOST, price_of(c->classes[class], c->matches)));
-    price_lengths(f);
-    for (unsigned log2 = 0; log2 < LZR_OFFSETS_LOG2; log2++)
-        f->offset_price[log2] = offset_price(
-            log2, QUARTER + least(OFFSET_PRICE_MOST, price_of(c->offsets[log2], c->matches)));
-    f->repeat_price = (uint16_t)(REPEAT_MORE + price_of(c->repeats, c->matches));
-}
-
-/* ---- Ways ---- */
-
-/* A match that goes on to the left. What the way costs from its end on does not change. */
-struct match {
-    uint32_t offset, length;
-    uint32_t price;               /* of the offset */
-    uint32_t behind, behind_less; /* the cost from its end on, and from a byte before that */
-};
-
-static inline uint32_t price_of_length(const struct lzr_full *f, uint32_t length)
-{
-    return length < LZR_LENGTHS ? f->length_price[length]
-                                : f->match_price[lzr_class_of_length(length)];
-}
-
-/* Finds the cheapest way from each position of [begin, end) to the end, the last first. What it
- * begins with, offset and length << 16, or 0, goes to chosen[0, end - begin). */
-static void find_ways(struct lzr_full *f, const uint8_t *raw, uint32_t begin, uint32_t end,
-                      uint32_t *chosen)
-{
-    struct match m = {.offset = 1};
-    struct match first = {.offset = 0}; /* the first of the cheapest way, */
-    uint32_t next = 0;                  /* and where it begins */
-    uint32_t cost = 0;
-
-    f->costs[end] = 0;
-    for (uint32_t p = end; p-- > begin;) {
-        const uint8_t *at = raw + p;
-        uint32_t found = f->found[p], n = least(found >> 16, end - p), now = 0, offer;
-        m.length = m.length > 0 && m.offset <= p && *(at - m.offset) == *at
-                       ? least(m.length + 1, LZR_MATCH_MAX)
-                       : 0;
-        if (n >= 4 && rank_of(n, found & 0xffff) > rank_of(m.length, m.offset)) {
-            m.offset = found & 0xffff;
-            m.length = n;
-            m.price = f->offset_price[lzr_log2(m.offset)];
-            m.behind = f->costs[p + n];
-            m.behind_less = f->costs[p + n - 1];
-        }
-        if (first.offset > 0 && first.offset <= p && *(at - first.offset) == *at) {
-            if (first.length == 0)
-                first.behind = cost;
-            first.length = least(first.length + 1, LZR_MATCH_MAX);
-        } else {
-            first.length = 0;
-        }
-        cost += f->literal_price[*at];
-        if (m.length >= 4) {
-            bool again = m.offset == first.offset && p + m.length <= next;
-            uint32_t price = again ? f->repeat_price : m.price;
-            offer = m.behind + price + price_of_length(f, m.length);
-            if (offer < cost) {
-                cost = offer;
-                now = m.offset | m.length << 16;
-            }
-            offer = m.behind_less + price + price_of_length(f, m.length - 1);
-            if (offer < cost && m.length > 4) {
-                cost = offer;
-                now = m.offset | (m.length - 1) << 16;
-            }
-        }
-        if (first.length >= LZR_MATCH_MIN) {
-            offer = first.behind + (p + first.length <= next ? f->repeat_price : first.price) +
-                    price_of_length(f, first.length);
-            if (offer < cost) {
-                cost = offer;
-                now = first.offset | first.length << 16;
-            }
-        }
-        if (now != 0) {
-            next = p;
-            if ((now & 0xffff) != first.offset)
-                first = m;
-        }
-        f->costs[p] = cost;
-        chosen[p - begin] = now;
+        uint16_t *slot8 = &f->by8[lzr_hash(raw + i, 8, LZR_FULL_BITS8)];
+        f->candidates[i] = *slot4 | (uint32_t)*slot8 << 16;
+        *slot4 = *slot8 = (uint16_t)i;
     }
 }
 
-/* Takes the prices from the ways of samples. */
-static void learn_prices(struct lzr_full *f, const uint8_t *raw, uint32_t length)
+/* At least one bit, so that long matches are taken where literals cost nothing. */
+static int32_t rank_of_byte(const uint8_t *raw, uint32_t length)
 {
-    struct counts c = {0};
-    uint32_t chosen[SAMPLE + WARM_UP];
+    uint32_t counts[256] = {0}, total = 0;
+    int32_t bits;
 
-    for (uint32_t begin = SAMPLE_EVERY - SAMPLE; begin + SAMPLE + WARM_UP <= length;
-         begin += SAMPLE_EVERY) {
-        uint32_t last = 0;
-        find_ways(f, raw, begin, begin + SAMPLE + WARM_UP, chosen);
-        for (uint32_t i = 0; i < SAMPLE;) {
-            uint32_t offset = chosen[i] & 0xffff, n = chosen[i] >> 16;
-            if (n == 0) {
-                f->literals[raw[begin + i++]]++;
-                continue;
-            }
-            c.matches++;
-            c.classes[lzr_class_of_length(n)]++;
-            if (offset == last)
-                c.repeats++;
-            else
-                c.offsets[lzr_log2(offset)]++;
-            last = offset;
-            i += n;
+    for (uint32_t i = 0; i < length; i += COUNTED, total++)
+        counts[raw[i]]++;
+    bits = total > 0 ? (int32_t)(bale_entropy_bits(counts, total) * BIT / total >> 16) : 0;
+    return bits > BIT ? bits : BIT;
+}
+
+static inline void take_better(const struct search *s, struct match *best, uint32_t offset,
+                               uint32_t length)
+{
+    int32_t rank = s->byte * (int32_t)length - BIT * (32 - __builtin_clz(offset));
+
+    if (rank > best->rank)
+        *best = (struct match){best->at, length, offset, rank};
+}
+
+/* How many bytes at p and before agree, of which so many do. */
+static inline uint32_t agreeing(const struct search *s, uint32_t before, uint32_t p, uint32_t known)
+{
+    return known + lzr_agree(s->raw + before + known, s->raw + p + known, s->end);
+}
+
+/* Whether a match of more than so many bytes, 8 or more, may be at p with the position before. */
+static inline bool may_be_longer(const struct search *s, uint32_t before, uint32_t p,
+                                 uint32_t length)
+{
+    const uint8_t *at = s->raw + p + length - 3;
+
+    return s->end - at >= 4 && lzr_load32(s->raw + before + length - 3) == lzr_load32(at);
+}
+
+/* The best match at p with a rank above this one; length 0: there is none. */
+static inline struct match best_match(const struct search *s, uint32_t p, int32_t rank)
+{
+    const uint8_t *raw = s->raw;
+    uint64_t here = lzr_load64(raw + p);
+    struct match m = {.at = p, .rank = rank};
+    bool has_eight = false; /* bytes that agree */
+    uint32_t q = s->candidates[p] >> 16;
+
+    for (unsigned i = 0; i < TRIED8 && q != 0; i++, q = s->candidates[q] >> 16)
+        if (lzr_load64(raw + q) == here) {
+            has_eight = true;
+            if (m.length <= 8 || may_be_longer(s, q, p, m.length))
+                take_better(s, &m, p - q, agreeing(s, q, p, 8));
         }
+    q = has_eight ? 0 : s->candidates[p] & 0xffff;
+    for (unsigned i = 0; i < TRIED4 && q != 0; i++, q = s->candidates[q] & 0xffff) {
+        uint64_t difference = lzr_load64(raw + q) ^ here;
+        if ((uint32_t)difference == 0)
+            take_better(s, &m, p - q,
+                        difference != 0 ? (uint32_t)__builtin_ctzll(difference) >> 3
+                                        : agreeing(s, q, p, 8));
     }
-    prices_of(f, &c);
+    if (s->last <= p && lzr_load32(raw + p - s->last) == (uint32_t)here) {
+        uint32_t length = agreeing(s, p - s->last, p, 4);
+        if (s->byte * (int32_t)length > m.rank)
+            m = (struct match){p, length, s->last, s->byte * (int32_t)length};
+    }
+    return m;
+}
+
+/* A match, or one that begins a byte or two later and is so much better. */
+static inline struct match best_ahead(const struct search *s, struct match m, uint32_t limit)
+{
+    for (uint32_t p = m.at + 1; p <= m.at + LOOKED_AHEAD && p < limit && m.length < ENOUGH; p++) {
+        struct match next = best_match(s, p, m.rank + (p == m.at + 1 ? s->byte : s->byte * 7 / 4));
+        if (next.length > 0)
+            m = next;
+    }
+    return m;
 }
 
 void lzr_search_full(struct lzr_full *f, const uint8_t *raw, uint32_t length,
                      struct lzr_found *found)
 {
-    uint32_t anchor = 0;
+    struct search s = {f->candidates, raw, raw + length, 1, rank_of_byte(raw, length)};
+    uint32_t limit = length > LZR_SEARCH_TAIL ? length - LZR_SEARCH_TAIL : 0;
+    uint32_t anchor = 0; /* the first byte that is in no sequence */
 
-    memset(f->literals, 0, sizeof f->literals);
     lzr_found_begin(found);
-    if (find_matches(f, raw, length) < length / 32) { /* there is hardly anything to be found */
-        lzr_found_add(found, length, 0, 0);
-        return;
-    }
-    first_prices(f);
-    learn_prices(f, raw, length);
-    find_ways(f, raw, 0, length, f->found);
-    for (uint32_t i = 0; i < length;) {
-        uint32_t n = f->found[i] >> 16;
-        if (n == 0) {
-            i++;
+    find_candidates(f, raw, limit);
+    for (uint32_t p = 1; p < limit;) {
+        struct match m = best_match(&s, p, RANK_LEAST);
+        if (m.length == 0) {
+            p += 1 + ((p - anchor) >> PATIENCE);
             continue;
         }
-        lzr_found_add(found, i - anchor, n, f->found[i] & 0xffff);
-        i += n;
-        anchor = i;
+        m = best_ahead(&s, m, limit);
+        for (; m.at > anchor && m.at > m.offset && raw[m.at - 1] == raw[m.at - 1 - m.offset];
+             m.at--)
+            m.length++;
+        if (m.length > LZR_MATCH_MAX)
+            m.length = LZR_MATCH_MAX;
+        lzr_found_add(found, m.at - anchor, m.length, m.offset);
+        s.last = m.offset;
+        anchor = p = m.at + m.length;
     }
     lzr_found_add(found, length - anchor, 0, 0);
 }

@@ -13,8 +13,6 @@ enum {
     LZR_FAST_SHORT = 14,
     LZR_FAST_LONG = 13,
 
-    LZR_LENGTHS = 256, /* of matches whose price has a table */
-    LZR_OFFSETS_LOG2 = 16,
     LZR_FULL_BITS4 = 14,
     LZR_FULL_BITS8 = 14,
 };
@@ -27,17 +25,10 @@ struct lzr_fast {
 
 struct lzr_full {
     struct lzr_fast fast;
-    /* Prices in 1/16 bit, raw bits included. */
-    uint16_t literal_price[256];
-    uint16_t match_price[LZR_MATCH_CLASSES], length_price[LZR_LENGTHS]; /* with the run before */
-    uint16_t offset_price[LZR_OFFSETS_LOG2], repeat_price; /* by the log2; of the last offset */
-    uint32_t literals[256];                                /* how often each is counted */
     /* The last position of each hash of so many bytes. */
     uint16_t by4[1 << LZR_FULL_BITS4];
     uint16_t by8[1 << LZR_FULL_BITS8];
-    /* At each position: a match, offset and length << 16, or 0; the cost from there on. */
-    uint32_t found[LZR_CHUNK + 1];
-    uint32_t costs[LZR_CHUNK + 1];
+    uint32_t candidates[LZR_CHUNK]; /* of each position: by four bytes, and << 16 by eight */
 };
 
 static inline uint32_t lzr_load32(const uint8_t *p)
@@ -84,7 +75,7 @@ static inline uint32_t lzr_agree(const uint8_t *a, const uint8_t *b, const uint8
 void lzr_search_fast(struct lzr_fast *fast, const uint8_t *raw, uint32_t length,
                      struct lzr_found *found);
 
-/* Level 2: the cheapest way through the matches that are found at the positions. */
+/* Level 2: the best of several matches, or a better one that begins later. */
 void lzr_search_full(struct lzr_full *full, const uint8_t *raw, uint32_t length,
                      struct lzr_found *found);
 
