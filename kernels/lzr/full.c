@@ -1,17 +1,18 @@
-/* The search of level 2: several matches at a position, and later ones that are better. */
+/* The search of level 2: the best of several matches at a position, or a better one behind it. */
 #include <stdbool.h>
 
 #include "kernels/codec/entropy.h"
 #include "kernels/lzr/search.h"
 
 enum {
-    /* Positions that are tried, the last first: with the same hash of eight bytes, and of four. */
-    TRIED8 = 3,
+    /* Positions that are tried, the last first: with the same hash of eight bytes, and of four; of
+     * these a byte ahead of a match. */
+    TRIED8 = 4,
     TRIED4 = 2,
+    TRIED4_AHEAD = 1,
 
-    LOOKED_AHEAD = 2, /* positions behind that of a match, at which a better one may begin, */
-    ENOUGH = 48,      /* unless it has so many bytes */
-    PATIENCE = 7,     /* log2 of the bytes without a match after which steps grow */
+    ENOUGH = 48,  /* bytes of a match, behind whose begin no better one is looked for */
+    PATIENCE = 7, /* log2 of the bytes without a match after which steps grow */
 
     BIT = 16,             /* of a rank */
     RANK_LEAST = 6 * BIT, /* above which a match is taken */
@@ -84,7 +85,8 @@ static inline bool may_be_longer(const struct search *s, uint32_t before, uint32
 }
 
 /* The best match at p with a rank above this one; length 0: there is none. */
-static inline struct match best_match(const struct search *s, uint32_t p, int32_t rank)
+static inline struct match best_match(const struct search *s, uint32_t p, int32_t rank,
+                                      unsigned tried4)
 {
     const uint8_t *raw = s->raw;
     uint64_t here = lzr_load64(raw + p);
@@ -99,7 +101,7 @@ static inline struct match best_match(const struct search *s, uint32_t p, int32_
                 take_better(s, &m, p - q, agreeing(s, q, p, 8));
         }
     q = has_eight ? 0 : s->candidates[p] & 0xffff;
-    for (unsigned i = 0; i < TRIED4 && q != 0; i++, q = s->candidates[q] & 0xffff) {
+    for (unsigned i = 0; i < tried4 && q != 0; i++, q = s->candidates[q] & 0xffff) {
         uint64_t difference = lzr_load64(raw + q) ^ here;
         if ((uint32_t)difference == 0)
             take_better(s, &m, p - q,
@@ -114,13 +116,14 @@ static inline struct match best_match(const struct search *s, uint32_t p, int32_
     return m;
 }
 
-/* A match, or one that begins a byte or two later and is so much better. */
+/* A match, or one that begins a byte later and is better by more than that byte, and so on. */
 static inline struct match best_ahead(const struct search *s, struct match m, uint32_t limit)
 {
-    for (uint32_t p = m.at + 1; p <= m.at + LOOKED_AHEAD && p < limit && m.length < ENOUGH; p++) {
-        struct match next = best_match(s, p, m.rank + (p == m.at + 1 ? s->byte : s->byte * 7 / 4));
-        if (next.length > 0)
-            m = next;
+    while (m.at + 1 < limit && m.length < ENOUGH) {
+        struct match next = best_match(s, m.at + 1, m.rank + s->byte, TRIED4_AHEAD);
+        if (next.length == 0)
+            break;
+        m = next;
     }
     return m;
 }
@@ -135,7 +138,7 @@ void lzr_search_full(struct lzr_full *f, const uint8_t *raw, uint32_t length,
     lzr_found_begin(found);
     find_candidates(f, raw, limit);
     for (uint32_t p = 1; p < limit;) {
-        struct match m = best_match(&s, p, RANK_LEAST);
+        struct match m = best_match(&s, p, RANK_LEAST, TRIED4);
         if (m.length == 0) {
             p += 1 + ((p - anchor) >> PATIENCE);
             continue;
