@@ -45,11 +45,16 @@ def offset_class(c: int) -> tuple[int, int]:
     return (4 + (c - 6) % 4) << k, k
 
 
-class Table:
-    """The symbols of an alphabet: for each slot the symbol, its frequency and its cum."""
+RUN_CLASSES = [run_class(c) for c in range(RUNS[0])]
+MATCH_CLASSES = [match_class(c) for c in range(MATCHES[0])]
+OFFSET_CLASSES = [offset_class(c) if c > 2 else (-1 - c, 0) for c in range(OFFSETS[0])]
 
-    def __init__(self, slots: list[tuple[int, int, int]]) -> None:
-        self.slots = slots
+
+class Table:
+    """The symbols of an alphabet: for each of 1 << bits slots the symbol, its frequency, and the slot less its cum."""
+
+    def __init__(self, slots: list[tuple[int, int, int]], bits: int) -> None:
+        self.slots, self.bits = slots, bits
 
 
 class Input:
@@ -65,7 +70,7 @@ class Input:
         symbols, p = alphabet
         form, = self.take(1)
         if form == 0:
-            return Table([])
+            return Table([], 0)
         require(form == p or 1 <= form & 127 <= 5)
         groups = int.from_bytes(self.take((symbols + 63) // 64), "little")
         occur = []
@@ -76,7 +81,7 @@ class Input:
                 occur += [8 * group + i for i in range(8) if mask >> i & 1]
         require(len(occur) > 0 and occur[-1] < symbols)
         weights = self.weights(form, p, len(occur))
-        return Table(slots_of(occur, weights, 1 << p))
+        return Table(slots_of(occur, weights, 1 << p), p)
 
     def weights(self, form: int, p: int, count: int) -> list[int]:
         bits = form & 127
@@ -110,8 +115,8 @@ def slots_of(occur: list[int], weights: list[int], m: int) -> list[tuple[int, in
     q = ((m - len(occur)) << 32) // sum(weights)
     below = [0, *accumulate(weights)]
     cum = [r + (below[r] * q >> 32) for r in range(len(occur))] + [m]
-    return [(s, cum[r + 1] - cum[r], cum[r]) for r, s in enumerate(occur)
-            for _ in range(cum[r + 1] - cum[r])]
+    return [(s, cum[r + 1] - cum[r], i) for r, s in enumerate(occur)
+            for i in range(cum[r + 1] - cum[r])]
 
 
 class Stream:
@@ -126,28 +131,32 @@ class Stream:
         require(all(1 << 15 <= x < 1 << 31 for x in self.states))
 
     def refilled(self, x: int) -> int:
-        require(len(self.words) > 0)
+        if not self.words:
+            raise Corrupt
         return x << 16 | self.words.pop()
 
     def symbols(self, tables: Sequence[Optional[Table]]) -> list[int]:
         """A step: a symbol for each lane that has a table, and 0 for the others."""
         found = [0] * len(tables)
-        for lane in reversed(range(len(tables))):
+        states = self.states
+        for lane in range(len(tables) - 1, -1, -1):
             table = tables[lane]
             if table is None:
                 continue
-            m = len(table.slots)
-            require(m > 0)
-            high, slot = divmod(self.states[lane], m)
-            found[lane], f, cum = table.slots[slot]
-            x = f * high + slot - cum
-            self.states[lane] = x if x >= 1 << 15 else self.refilled(x)
+            if not table.slots:
+                raise Corrupt
+            x, bits = states[lane], table.bits
+            found[lane], f, rest = table.slots[x & (1 << bits) - 1]
+            x = f * (x >> bits) + rest
+            states[lane] = x if x >= 1 << 15 else self.refilled(x)
         return found
 
     def raw(self, bits: Sequence[int]) -> list[int]:
         """A step: so many raw bits for each lane."""
         found = [0] * len(bits)
-        for lane in reversed(range(len(bits))):
+        if not any(bits):
+            return found
+        for lane in range(len(bits) - 1, -1, -1):
             if bits[lane]:
                 x = self.states[lane]
                 found[lane] = x & (1 << bits[lane]) - 1
@@ -195,20 +204,16 @@ class Decoder:
         runs = stream.symbols([self.runs] * lanes)
         matches = stream.symbols([None if c == RUN_ONLY else self.matches for c in runs])
         offsets = stream.symbols([None if c == NO_MATCH else self.offsets for c in matches])
-        classes = [(offset_class(offsets[i]) if offsets[i] > 2 else (0, 0), match_class(matches[i]),
-                    run_class(runs[i])) for i in range(lanes)]
-        bits = [sum(k for _, k in of) for of in classes]
+        classes = [(OFFSET_CLASSES[offset], MATCH_CLASSES[match], RUN_CLASSES[run])
+                   for offset, match, run in zip(offsets, matches, runs)]
+        bits = [o + m + r for (_, o), (_, m), (_, r) in classes]
         low = stream.raw([min(k, 15) for k in bits])
         high = stream.raw([max(k - 15, 0) for k in bits])
         found = []
-        for i, of in enumerate(classes):
-            raw, values = low[i] | high[i] << 15, []
-            for least, k in of:
-                values.append(least + (raw & (1 << k) - 1))
-                raw >>= k
-            if offsets[i] <= 2:
-                values[0] = -1 - offsets[i]
-            found.append(Match(values[2], values[1], values[0]))
+        for i, ((offset, o), (match, m), (run, r)) in enumerate(classes):
+            raw = low[i] | high[i] << 15
+            found.append(Match(run + (raw >> o + m & (1 << r) - 1), match + (raw >> o & (1 << m) - 1),
+                               offset + (raw & (1 << o) - 1)))
         return found
 
     def group(self, turn: int, stream: Stream) -> None:
@@ -216,9 +221,10 @@ class Decoder:
         count = 0
         while True:
             lanes = min(LANES, self.left[turn])
-            sequences += self.round(stream, lanes)
+            found = self.round(stream, lanes)
+            sequences += found
             self.left[turn] -= lanes
-            count = sum(s.run for s in sequences)
+            count += sum(s.run for s in found)
             if len(sequences) == GROUP or count >= GROUP_LITERALS or self.left[turn] == 0:
                 break
         carried = min(count, 64) if self.left[turn] == 0 else 0
@@ -232,8 +238,10 @@ class Decoder:
 
     def decode_literals(self, stream: Stream, sequences: list[Match], count: int) -> bytearray:
         at, tables = len(self.out), []
+        phases = len(self.literals)
         for s in sequences:
-            tables += [self.literals[i % len(self.literals)] for i in range(at, at + s.run)]
+            if s.run:
+                tables += [self.literals[i % phases] for i in range(at, at + s.run)]
             at += s.run + s.length
         literals = bytearray()
         for first in range(0, count, LANES):
