@@ -267,6 +267,31 @@ static void test_elements(void)
     }
 }
 
+/* What level 2 makes of the data. */
+static uint32_t size_of_full(void)
+{
+    search(2, data, LZR_CHUNK);
+    return lzr_emit(&emit, &found, data, LZR_CHUNK, stored, LZR_CHUNK - 1);
+}
+
+/* Level 2 takes a match if its bytes would take more as literals: not the short ones among random
+ * letters of four kinds, at two bits each, but the long ones where all bytes are the same. Where
+ * every fourth byte is, the others count, too. */
+static void test_ranks(void)
+{
+    uint64_t state = 7;
+
+    for (uint32_t i = 0; i < LZR_CHUNK; i++)
+        data[i] = (uint8_t) "acgt"[data_next(&state) % 4];
+    CHECK(size_of_full() < LZR_CHUNK * 28 / 100);
+    memset(data, 'a', LZR_CHUNK);
+    CHECK(size_of_full() < LZR_CHUNK / 300);
+    CHECK(found.count < 5);
+    for (uint32_t i = 0; i < LZR_CHUNK; i++)
+        data[i] = i % 4 == 0 ? 0 : i < 4096 ? (uint8_t)data_next(&state) : data[i - 4096];
+    CHECK(size_of_full() < LZR_CHUNK / 15);
+}
+
 /* Damaged streams: an error or some bytes, the same on all kinds of steps. */
 static void test_damage(void)
 {
@@ -305,6 +330,7 @@ int main(void)
     test_example();
     test_kinds();
     test_elements();
+    test_ranks();
     test_damage();
     return check_result();
 }
