@@ -53,7 +53,7 @@ without_it() {
     mount_down "$mnt"
 }
 
-(cat "$model" "$plugin" "$BALEFS" && seq "$seed" "$((seed + 1000000))") >"$work/data"
+(cat "$model" "$plugin" && head -c 2097152 "$BALEFS" && seq "$seed" "$((seed + 250000))") >"$work/data"
 mount_up "$store" "$mnt" -o engine=cpu
 mkdir "$mnt"/t{0..3} "$plain"/t{0..3}
 setfattr -n user.balefs.codec -v lz4 "$mnt/t1"
