@@ -14,6 +14,7 @@
 
 #include "format/err.h"
 #include "kernels/cusz/cusz.h"
+#include "tests/bench/read_file.h"
 
 extern const struct bale_codec bale_codec_cusz;
 
@@ -249,22 +250,6 @@ static int print_books(void)
     return 0;
 }
 
-static uint8_t *read_file(const char *path, size_t *length)
-{
-    FILE *file = fopen(path, "rb");
-    uint8_t *bytes = NULL;
-    long size = -1;
-
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (size >= 4 && fseek(file, 0, SEEK_SET) == 0)
-        bytes = malloc((size_t)size);
-    *length = bytes ? fread(bytes, 4, (size_t)size / 4, file) * 4 : 0;
-    if (file)
-        fclose(file);
-    return bytes;
-}
-
 static bool prepare(struct sweep *s, char **argv, const uint8_t *bytes, size_t length)
 {
     static const char *const pipelines[BALE_PIPELINES] = {"auto", "huffman", "rle", "rle+huffman",
@@ -305,7 +290,8 @@ int main(int argc, char **argv)
     if (argc == 2 && strcmp(argv[1], "bins") == 0)
         return print_books();
     bytes = argc == 7 ? read_file(argv[1], &length) : NULL;
-    if (!bytes || !prepare(&s, argv, bytes, length) || bale_codec_cusz.create(&work) != BALE_OK) {
+    if (!bytes || !prepare(&s, argv, bytes, length - length % 4) ||
+        bale_codec_cusz.create(&work) != BALE_OK) {
         fprintf(stderr, "usage: cusz_sweep FILE BOUND X Y Z PIPELINE | cusz_sweep bins\n");
         return 2;
     }

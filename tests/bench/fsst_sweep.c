@@ -13,6 +13,7 @@
 #include "format/err.h"
 #include "kernels/codec/codec.h"
 #include "kernels/fsst/match.h"
+#include "tests/bench/read_file.h"
 
 extern const struct bale_codec bale_codec_fsst;
 
@@ -104,26 +105,6 @@ static bool measure(void *work, struct extent *extents, size_t count, const uint
                        chunk_length(&extents[i], at)) != 0)
                 return false;
     return true;
-}
-
-static uint8_t *read_file(const char *path, size_t *length)
-{
-    FILE *file = fopen(path, "rb");
-    uint8_t *bytes = NULL;
-    long size = -1;
-
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (size > 0 && fseek(file, 0, SEEK_SET) == 0)
-        bytes = malloc((size_t)size);
-    if (bytes && fread(bytes, 1, (size_t)size, file) != (size_t)size) {
-        free(bytes);
-        bytes = NULL;
-    }
-    if (file)
-        fclose(file);
-    *length = bytes ? (size_t)size : 0;
-    return bytes;
 }
 
 int main(int argc, char **argv)
