@@ -107,7 +107,8 @@ int bale_container_open_empty(struct bale_io *io, const struct bale_container_co
  * the same. */
 int bale_container_follow(struct bale_container *container);
 /* Grows each time the container has gone on with another root, before anything is read by that.
- * attr (may be NULL) gets the attributes that belong to the result. */
+ * attr (may be NULL) gets the attributes that belong to the result, or to a newer epoch that begins
+ * just now. Waits for nothing. */
 uint64_t bale_container_epoch(struct bale_container *container, struct bale_container_attr *attr);
 /* A number for what a root with these attributes refers to, never 0: roots of one container have
  * different ones, and others most probably. */

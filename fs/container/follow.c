@@ -46,7 +46,6 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
     int err;
 
     pthread_rwlock_wrlock(&c->index_lock);
-    atomic_fetch_add(&c->epoch, 1);
     bale_index_clear(&c->index);
     if (choice->empty) {
         c->root = (struct bale_root){0};
@@ -63,6 +62,8 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
     c->rejected = 0;
     c->looks = 0;
     c->doubted = 0;
+    /* Last: who sees it then sees all attributes that belong to it. */
+    atomic_fetch_add(&c->epoch, 1);
     pthread_rwlock_unlock(&c->index_lock);
     return err;
 }
@@ -133,23 +134,19 @@ bool bale_container_reconsider(struct bale_container *c, int err)
 
 uint64_t bale_container_epoch(struct bale_container *c, struct bale_container_attr *attr)
 {
-    uint64_t epoch;
+    /* First: attributes that are newer than it are read again with the next one. */
+    uint64_t epoch = atomic_load(&c->epoch);
 
-    if (!attr)
-        return atomic_load(&c->epoch);
-    pthread_rwlock_rdlock(&c->index_lock);
-    *attr = c->attr;
-    epoch = atomic_load(&c->epoch);
-    pthread_rwlock_unlock(&c->index_lock);
+    if (attr)
+        bale_container_attr(c, attr);
     return epoch;
 }
 
 uint32_t bale_container_stamp(struct bale_container *c)
 {
-    uint32_t stamp;
+    struct bale_container_attr attr;
 
-    pthread_rwlock_rdlock(&c->index_lock);
-    stamp = (uint32_t)(c->root.container_id >> 32) + (uint32_t)c->root.generation;
-    pthread_rwlock_unlock(&c->index_lock);
+    bale_container_attr(c, &attr);
+    uint32_t stamp = (uint32_t)(atomic_load(&c->id) >> 32) + (uint32_t)attr.generation;
     return stamp ? stamp : 1;
 }
