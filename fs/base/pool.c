@@ -29,7 +29,9 @@ static _Thread_local struct {
     struct bale_scratch *scratch;
     void (*around)(bool begins);
     bool running;
-    bool counted; /* in guests_running */
+    bool counted;                 /* in guests_running */
+    struct bale_job *after;       /* runs when the job that has replied returns, or NULL */
+    struct bale_pool *pool_after; /* where it goes if it may not run here */
 } guest;
 
 /* The next job for a thread; waits for one. The last thread that runs nothing is for a user that
@@ -125,22 +127,25 @@ void bale_pool_leave(struct bale_pool *pool)
     }
 }
 
-void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job)
+/* Whether the calling guest may run a job now. It then counts as running one. */
+static bool guest_begin(struct bale_pool *host)
 {
-    bool here = guest.pool == host && !guest.running;
-
-    if (here && atomic_fetch_add(&host->guests_running, 1) >= atomic_load(&host->guests) / 2) {
+    if (guest.pool != host || guest.running)
+        return false;
+    if (atomic_fetch_add(&host->guests_running, 1) >= atomic_load(&host->guests) / 2) {
         atomic_fetch_sub(&host->guests_running, 1);
-        here = false;
+        return false;
     }
-    if (!here) {
-        bale_pool_submit(pool, job);
-        return;
-    }
-    uint32_t user = bale_working_for;
     guest.running = guest.counted = true;
-    bale_working_for = job->turn.user;
+    return true;
+}
+
+static void guest_run(struct bale_job *job)
+{
+    uint32_t user = bale_working_for;
     bool around = guest.around && !job->writes_nothing; /* run may free the job */
+
+    bale_working_for = job->turn.user;
     if (around)
         guest.around(true);
     job->run(job, guest.scratch);
@@ -149,6 +154,23 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
     bale_working_for = user;
     bale_pool_job_replies();
     guest.running = false;
+}
+
+void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job)
+{
+    if (guest.pool == host && guest.running && !guest.counted && !guest.after) {
+        guest.after = job;
+        guest.pool_after = pool;
+        return;
+    }
+    while (job && guest_begin(host)) {
+        guest_run(job);
+        job = guest.after;
+        pool = guest.pool_after;
+        guest.after = NULL;
+    }
+    if (job)
+        bale_pool_submit(pool, job);
 }
 
 void bale_pool_job_replies(void)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "format/err.h"
+#include "fs/base/pool.h"
 #include "fs/fuse/follow.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
@@ -42,6 +43,7 @@ static void status_reply(void *arg, int64_t result)
 {
     struct status_op *op = arg;
 
+    bale_pool_job_replies();
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_in_flight_complete(op->mount->in_flight, op->request);
     free(op);

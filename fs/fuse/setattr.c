@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/pool.h"
 #include "fs/fuse/attr.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/freeze.h"
@@ -71,6 +72,7 @@ static void setattr_finish(struct setattr_op *op, int e)
     }
     if (op->pinned)
         bale_node_unpin(mount->nodes, node);
+    bale_pool_job_replies(); /* the file may be closed meanwhile: this use of it is the last then */
     if (e)
         fuse_reply_err(op->req, e);
     else

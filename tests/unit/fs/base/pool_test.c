@@ -63,6 +63,18 @@ struct first_job {
     struct bale_pool *pool;
 };
 
+/* Waits until a noting job has run: whether this thread did. */
+static bool ran_here(void)
+{
+    pthread_mutex_lock(&lock);
+    while (!ran)
+        pthread_cond_wait(&changed, &lock);
+    bool here = pthread_equal(ran_on, pthread_self());
+    ran = false;
+    pthread_mutex_unlock(&lock);
+    return here;
+}
+
 /* Another guest: whether it runs a job itself. */
 static void *second_guest(void *arg)
 {
@@ -72,12 +84,7 @@ static void *second_guest(void *arg)
 
     bale_pool_enter(pool, NULL);
     bale_pool_run(pool, pool, &job);
-    pthread_mutex_lock(&lock);
-    while (!ran)
-        pthread_cond_wait(&changed, &lock);
-    itself = pthread_equal(ran_on, pthread_self());
-    ran = false;
-    pthread_mutex_unlock(&lock);
+    itself = ran_here();
     bale_pool_leave(pool);
     return &itself;
 }
@@ -94,15 +101,24 @@ static bool second_runs_itself(struct bale_pool *pool)
 
 static void run_first(struct bale_job *job, struct bale_scratch *scratch)
 {
+    static struct bale_job inner[3];
     struct bale_pool *pool = ((struct first_job *)job)->pool;
 
+    for (unsigned i = 0; i < 3; i++)
+        inner[i] = (struct bale_job){.run = run_noting};
     CHECK(scratch != NULL);
     CHECK(bale_pool_in_job());
     CHECK(!second_runs_itself(pool));
+    bale_pool_run(pool, pool, &inner[0]);
+    CHECK(!ran_here());
     bale_pool_job_replies();
     CHECK(second_runs_itself(pool));
     bale_pool_job_replies(); /* counts once */
     CHECK(second_runs_itself(pool));
+    bale_pool_run(pool, pool, &inner[1]); /* when this one has returned */
+    bale_pool_run(pool, pool, &inner[2]); /* one is enough */
+    CHECK(!ran_here());
+    CHECK(!ran);
     CHECK(bale_pool_in_job());
     ended++;
 }
@@ -137,6 +153,7 @@ static void test_guests(void)
     for (unsigned i = 1; i <= 2; i++) {
         bale_pool_run(pool, pool, &first.job);
         CHECK_EQ_U(ended, i);
+        CHECK(ran && ran_here());
         CHECK(!bale_pool_in_job());
     }
     pthread_mutex_lock(&lock);
