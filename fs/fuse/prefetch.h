@@ -1,5 +1,5 @@
-/* Reading ahead the heads of containers when a directory is listed with attributes: each of those
- * takes a small read, and the disk can serve them side by side. */
+/* Reading ahead the heads of containers, and small ones whole, when a directory is listed with
+ * attributes: each of those takes a small read, and the disk can serve them side by side. */
 #ifndef BALE_FS_FUSE_PREFETCH_H
 #define BALE_FS_FUSE_PREFETCH_H
 
