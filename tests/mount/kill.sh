@@ -6,7 +6,7 @@
 . "$(dirname "$0")/lib.sh"
 
 killer=${1:?usage: kill.sh KILLER [--kills N]}
-kills=54
+kills=36
 [ "${2:-}" != --kills ] || kills=$3
 
 mount_begin kill
