@@ -26,6 +26,9 @@ enum {
     FLOAT_ESTIMATE_LEAST = 1024,
 };
 
+/* What elements of a size are taken as. */
+enum { FLOAT_AS_INTEGERS, FLOAT_AS_FLOATS, FLOAT_AS_DECIMALS, FLOAT_KINDS };
+
 static const uint8_t float_order_max[FLOAT_AXES] = {4, 4, 3};
 
 /* What an extent part says. */
@@ -86,20 +89,20 @@ struct float_steps {
                       const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
     int (*decode)(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
                   uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t to);
-    /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes as integers and as floats is added to
-     * costs; and the whole layout but for the type. */
-    void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint32_t costs[2]);
+    /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes is added to costs; that as decimals
+     * only if their exponent is not 0. And the whole layout but for the type. */
+    void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint16_t decimals,
+                     uint32_t costs[FLOAT_KINDS]);
     bool (*choose)(const struct float_extent *extent);
-    /* Whether the elements of a window of FLOAT_FIRST_BYTES are decimals. */
-    bool (*has_decimals)(const uint8_t *at, const struct float_layout *type);
+    /* E of decimals, by FLOAT_PROBED elements; 0: they are none. */
+    uint16_t (*find_decimals)(const uint8_t *elements, bool big_endian);
     /* The bytes that FLOAT_ESTIMATE_BYTES of an extent need with the differences along x alone
      * (kernels/auto/spec.md). */
     uint32_t (*estimate)(const struct float_layout *type, const uint8_t *raw, uint32_t length);
 };
 
 /* For `auto`, of an extent of FLOAT_ESTIMATE_LEAST bytes or more: a guess at the type of its
- * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type, and are
- * no decimals. */
+ * elements. False: in its middle, FLOAT_FIRST_BYTES take `below` or more with every type. */
 bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                       uint32_t below, struct float_layout *type);
 

@@ -25,26 +25,6 @@ struct exponents {
     uint32_t count;
 };
 
-/* By a warp: E of decimals with the least number of digits that nearly all of the probed elements
- * have behind the point; 0: there is none. */
-template <typename T>
-__device__ inline uint32_t find_decimals(const window_shared *s, float_layout l)
-{
-    static_assert(FLOAT_PROBED == 32, "an element for each lane");
-
-    l.shift = 0;
-    for (uint32_t digits = 0; digits <= FLOAT_DIGITS; digits++) {
-        T unused = 0;
-        l.exponent = (uint16_t)(FLOAT_DECIMAL | digits);
-        if (!map_has(l, l.exponent))
-            break;
-        const bool is = decimal_of(map_of<T>(l), (T)s->probed[bale_warp::lane()], &unused);
-        if (32 - __popc(__ballot_sync(bale_warp::ALL, is)) <= FLOAT_UNFIT)
-            return l.exponent;
-    }
-    return 0;
-}
-
 /* By a block: the greatest exponent of the windows that is not all ones, and the probed elements. */
 template <typename T>
 __device__ inline void look_at_windows(window_shared *s, const extent &e, const float_layout &l)
@@ -83,7 +63,7 @@ __device__ inline exponents list_exponents(window_shared *s, const extent &e, co
     for (uint32_t below = 0; below <= 6; below += below < 4 ? 1 : 2)
         if (s->exponent > below && map_has(l, s->exponent - below))
             list.at[list.count++] = (uint16_t)(s->exponent - below);
-    const uint32_t decimals = sizeof(T) > 2 ? find_decimals<T>(s, l) : 0;
+    const uint32_t decimals = sizeof(T) > 2 ? find_decimals<T>((T)s->probed[bale_warp::lane()]) : 0;
     if (decimals > 0)
         list.at[list.count++] = (uint16_t)decimals;
     return list;

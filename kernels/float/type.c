@@ -12,59 +12,87 @@ struct guess {
     struct float_layout type;
 };
 
-static const uint8_t *window_at(const uint8_t *raw, uint32_t length, unsigned window,
-                                unsigned windows, unsigned bytes)
-{
-    return raw + (uint64_t)(length - bytes - BEHIND) * window / (windows - 1) / 8 * 8;
-}
+/* An extent's bytes, windows of so many bytes in them, and all types. */
+struct search {
+    const struct float_steps *steps;
+    const uint8_t *at[FLOAT_TYPE_WINDOWS];
+    unsigned windows, bytes;
+    struct float_layout types[TYPES];
+    uint16_t decimals[TYPES]; /* their E; 0: they are none */
+    uint32_t costs[TYPES][FLOAT_KINDS];
+};
 
-/* Adds what a window takes, as integers and as floats. */
-static void try_window(const struct float_steps *steps, const struct float_layout *type,
-                       const uint8_t *raw, uint32_t length, unsigned window, unsigned windows,
-                       unsigned bytes, uint32_t costs[2])
+/* E of decimals, by elements of all windows. */
+static uint16_t find_decimals(const struct search *s, const struct float_layout *type)
 {
-    const struct float_steps *of = &steps[type->size_log2 - 1];
-    const uint64_t range = length - bytes - BEHIND;
+    const struct float_steps *of = &s->steps[type->size_log2 - 1];
+    const unsigned size = 1u << type->size_log2;
+    uint8_t probed[FLOAT_PROBED * sizeof(uint64_t)];
 
-    of->try_type(raw + range * window / (windows - 1) / 8 * 8 + type->lead, bytes, type->big_endian,
-                 costs);
+    for (unsigned k = 0; k < FLOAT_PROBED; k++) {
+        const unsigned element = FLOAT_PROBE_STEP * k % (s->bytes >> type->size_log2);
+        memcpy(probed + (size_t)k * size,
+               s->at[k * s->windows / FLOAT_PROBED] + type->lead + (size_t)element * size, size);
+    }
+    return of->find_decimals(probed, type->big_endian);
 }
 
 /* All types, in the order in which the first of equal ones is taken. */
-static void list_types(struct float_layout types[TYPES])
+static void list_types(struct search *s)
 {
     static const uint8_t sizes[FLOAT_SIZES] = {2, 3, 1};
     unsigned count = 0;
 
     for (unsigned i = 0; i < FLOAT_SIZES; i++)
         for (unsigned n = 0; n < 2u << sizes[i]; n++)
-            types[count++] = (struct float_layout){
+            s->types[count++] = (struct float_layout){
                 .size_log2 = sizes[i], .lead = (uint8_t)(n / 2), .big_endian = n % 2 != 0};
 }
 
-/* Whether the middle window, with the best of the types for it, is what costs say: less than
- * `below`, or decimals. */
-static bool is_worth_more(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
-                          const struct guess *best, uint32_t below)
+static void begin_search(struct search *s, const uint8_t *raw, uint32_t length)
 {
-    const struct float_steps *of = &steps[best->type.size_log2 - 1];
+    const uint64_t range = length - s->bytes - BEHIND;
 
-    return best->cost < below ||
-           of->has_decimals(window_at(raw, length, 1, FIRST_WINDOWS, FLOAT_FIRST_BYTES) +
-                                best->type.lead,
-                            &best->type);
+    for (unsigned w = 0; w < s->windows; w++)
+        s->at[w] = raw + range * w / (s->windows - 1) / 8 * 8;
+    list_types(s);
+    for (unsigned i = 0; i < TYPES; i++)
+        s->decimals[i] = find_decimals(s, &s->types[i]);
+}
+
+static void try_window(struct search *s, unsigned window)
+{
+    for (unsigned i = 0; i < TYPES; i++) {
+        const struct float_layout *type = &s->types[i];
+        const struct float_steps *of = &s->steps[type->size_log2 - 1];
+        of->try_type(s->at[window] + type->lead, s->bytes, type->big_endian, s->decimals[i],
+                     s->costs[i]);
+    }
+}
+
+/* What a type costs. Floats may be decimals. */
+static uint32_t cost_of(const struct search *s, unsigned type, bool is_float)
+{
+    const uint32_t *costs = s->costs[type];
+
+    if (!is_float)
+        return costs[FLOAT_AS_INTEGERS];
+    return s->decimals[type] > 0 && costs[FLOAT_AS_DECIMALS] < costs[FLOAT_AS_FLOATS]
+               ? costs[FLOAT_AS_DECIMALS]
+               : costs[FLOAT_AS_FLOATS];
 }
 
 /* The type that costs least. */
-static struct guess best_of(const struct float_layout types[TYPES], uint32_t costs[TYPES][2])
+static struct guess best_of(const struct search *s)
 {
     struct guess best = {.cost = UINT32_MAX};
 
     for (unsigned i = 0; i < 2 * TYPES; i++) {
         const bool is_float = i % 2 == 0;
-        if (costs[i / 2][is_float] >= best.cost)
+        const uint32_t cost = cost_of(s, i / 2, is_float);
+        if (cost >= best.cost)
             continue;
-        best = (struct guess){.cost = costs[i / 2][is_float], .type = types[i / 2]};
+        best = (struct guess){.cost = cost, .type = s->types[i / 2]};
         best.type.is_float = is_float;
     }
     return best;
@@ -74,34 +102,25 @@ bool float_guess_type(const struct float_steps *steps, const uint8_t *raw, uint3
                       uint32_t below, struct float_layout *type)
 {
     static const uint8_t order[FIRST_WINDOWS] = {1, 0, 2};
-    struct float_layout types[TYPES];
-    uint32_t costs[TYPES][2] = {0};
+    struct search s = {.steps = steps, .windows = FIRST_WINDOWS, .bytes = FLOAT_FIRST_BYTES};
 
-    list_types(types);
+    begin_search(&s, raw, length);
     for (unsigned w = 0; w < FIRST_WINDOWS; w++) {
-        for (unsigned i = 0; i < TYPES; i++)
-            try_window(steps, &types[i], raw, length, order[w], FIRST_WINDOWS, FLOAT_FIRST_BYTES,
-                       costs[i]);
-        if (w == 0) {
-            const struct guess best = best_of(types, costs);
-            if (!is_worth_more(steps, raw, length, &best, below))
-                return false;
-        }
+        try_window(&s, order[w]);
+        if (w == 0 && best_of(&s).cost >= below)
+            return false;
     }
-    *type = best_of(types, costs).type;
+    *type = best_of(&s).type;
     return true;
 }
 
 void float_find_type(const struct float_steps *steps, const uint8_t *raw, uint32_t length,
                      struct float_layout *type)
 {
-    struct float_layout types[TYPES];
-    uint32_t costs[TYPES][2] = {0};
+    struct search s = {.steps = steps, .windows = FLOAT_TYPE_WINDOWS, .bytes = FLOAT_TYPE_BYTES};
 
-    list_types(types);
-    for (unsigned i = 0; i < TYPES; i++)
-        for (unsigned w = 0; w < FLOAT_TYPE_WINDOWS; w++)
-            try_window(steps, &types[i], raw, length, w, FLOAT_TYPE_WINDOWS, FLOAT_TYPE_BYTES,
-                       costs[i]);
-    *type = best_of(types, costs).type;
+    begin_search(&s, raw, length);
+    for (unsigned w = 0; w < FLOAT_TYPE_WINDOWS; w++)
+        try_window(&s, w);
+    *type = best_of(&s).type;
 }

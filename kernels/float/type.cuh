@@ -15,8 +15,38 @@ constexpr uint32_t TYPE_WORDS = (FLOAT_TYPE_BYTES + TYPE_BEHIND) / 4;
 struct type_shared {
     uint32_t windows[FLOAT_TYPE_WINDOWS][TYPE_WORDS];
     unsigned long long bits[TYPES][FLOAT_TYPE_WINDOWS]; /* those that a window's patterns have */
-    uint32_t costs[TYPES][2];                           /* of integers, and of floats */
+    uint16_t decimals[TYPES];                           /* their E; 0: they are none */
+    uint32_t costs[TYPES][FLOAT_KINDS];
 };
+
+/* By a warp, with an element of each lane: E of decimals with the least number of digits that nearly
+ * all numbers of these have behind the point; 0: there is none. */
+template <typename T> __device__ inline uint32_t find_decimals(T probed)
+{
+    static_assert(FLOAT_PROBED == 32, "an element for each lane");
+    constexpr uint32_t BIAS = (1u << (element<T>::BITS - 2 - element<T>::MANTISSA)) - 1;
+    constexpr uint32_t BELOW = sizeof(T) == 4 ? 34 : 50; /* 2^-BELOW has less than one unit */
+    const T m = magnitude(probed, 0);
+    const uint32_t e = (uint32_t)(m >> element<T>::MANTISSA);
+    const bool is_number = m != 0 && e <= 2 * BIAS;
+    const bool may_be = !is_number || (e >= BIAS - BELOW && e < BIAS + element<T>::MANTISSA);
+    float_layout l = {};
+
+    if (__popc(__ballot_sync(bale_warp::ALL, !may_be)) > FLOAT_UNFIT)
+        return 0;
+    l.size_log2 = element<T>::SIZE_LOG2;
+    l.is_float = true;
+    for (uint32_t digits = 0; digits <= FLOAT_DIGITS; digits++) {
+        T unused = 0;
+        l.exponent = (uint16_t)(FLOAT_DECIMAL | digits);
+        if (!map_has(l, l.exponent))
+            break;
+        const bool is = decimal_of(map_of<T>(l), is_number ? probed : (T)0, &unused);
+        if (__popc(__ballot_sync(bale_warp::ALL, !is)) <= FLOAT_UNFIT)
+            return l.exponent;
+    }
+    return 0;
+}
 
 /* The n-th type, an integer's, in the order in which the first of equal ones is taken. */
 __device__ inline float_layout type_of(uint32_t n)
@@ -31,10 +61,29 @@ __device__ inline float_layout type_of(uint32_t n)
     return type;
 }
 
+/* The first type with elements like T. */
+template <typename T> constexpr uint32_t FIRST_TYPE = sizeof(T) == 4 ? 0 : sizeof(T) == 8 ? 8 : 24;
+
+/* By a block: which types of elements like T may be decimals, a warp for each. */
+template <typename T> __device__ inline void find_type_decimals(type_shared *s)
+{
+    constexpr uint32_t COUNT = FLOAT_TYPE_BYTES / sizeof(T);
+    const uint32_t k = bale_warp::lane();
+
+    for (uint32_t n = threadIdx.x / 32; n < 2 * sizeof(T); n += warps()) {
+        const float_layout its = type_of(FIRST_TYPE<T> + n);
+        const uint8_t *window = (const uint8_t *)s->windows[k * FLOAT_TYPE_WINDOWS / FLOAT_PROBED];
+        const uint32_t at = its.lead + FLOAT_PROBE_STEP * k % COUNT * (uint32_t)sizeof(T);
+        const uint32_t found = find_decimals(load_element<T>(window + at, its.big_endian));
+        if (k == 0)
+            s->decimals[FIRST_TYPE<T> + n] = (uint16_t)found;
+    }
+}
+
 /* A group of a window with a type of elements like T. There are as many as threads. */
 template <typename T> struct type_task {
     static constexpr uint32_t GROUPS = FLOAT_TYPE_BYTES / FLOAT_GROUP / sizeof(T);
-    static constexpr uint32_t FIRST = sizeof(T) == 4 ? 0 : sizeof(T) == 8 ? 8 : 24;
+    static constexpr uint32_t FIRST = FIRST_TYPE<T>;
     static_assert(2 * sizeof(T) * FLOAT_TYPE_WINDOWS * GROUPS == THREADS, "one for each thread");
     uint32_t type, window, group;
     T at[FLOAT_GROUP + 1];
@@ -61,6 +110,28 @@ template <typename T> __device__ inline void find_type_bits(type_shared *s)
     atomicOr(&s->bits[task.type][task.window], (unsigned long long)any);
 }
 
+/* By a thread: what a group takes as decimals. */
+template <typename T>
+__device__ inline uint32_t cost_as_decimals(const type_task<T> &task, uint32_t decimals)
+{
+    float_layout l = {};
+    uint32_t cost = 0;
+    T all = 0, before = 0;
+    bool was = false;
+
+    l.exponent = (uint16_t)decimals;
+    const float_map map = map_of<T>(l);
+    for (unsigned i = 0; i <= FLOAT_GROUP; i++) {
+        T q = 0;
+        const bool is = decimal_of(map, task.at[i], &q);
+        if (i > 0 && is && was)
+            all |= zigzag((T)(q - before));
+        cost += i < FLOAT_GROUP && !is ? element<T>::EXCEPTION : 0;
+        before = q, was = is;
+    }
+    return cost + bit_length(all);
+}
+
 template <typename T> __device__ inline void find_type_costs(type_shared *s)
 {
     const type_task<T> task(s);
@@ -80,6 +151,20 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
         const uint32_t length = bit_length(all);
         atomicAdd(&s->costs[task.type][is_float], length > zeros ? length - zeros : 0u);
     }
+    if (sizeof(T) > 2 && s->decimals[task.type] > 0)
+        atomicAdd(&s->costs[task.type][FLOAT_AS_DECIMALS],
+                  cost_as_decimals(task, s->decimals[task.type]));
+}
+
+/* What type n / 2 costs: floats, which may be decimals, come first. */
+__device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
+{
+    const uint32_t *costs = s->costs[n / 2];
+
+    if (n % 2 != 0)
+        return costs[FLOAT_AS_INTEGERS];
+    return s->decimals[n / 2] > 0 ? min(costs[FLOAT_AS_FLOATS], costs[FLOAT_AS_DECIMALS])
+                                  : costs[FLOAT_AS_FLOATS];
 }
 
 /* By a block: the type that costs least. */
@@ -95,9 +180,13 @@ __device__ inline float_layout find_type(type_shared *s, const uint8_t *raw, uin
     }
     for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_TYPE_WINDOWS; k += blockDim.x)
         s->bits[k / FLOAT_TYPE_WINDOWS][k % FLOAT_TYPE_WINDOWS] = 0;
-    if (threadIdx.x < 2 * TYPES)
-        s->costs[threadIdx.x / 2][threadIdx.x % 2] = 0;
+    if (threadIdx.x < FLOAT_KINDS * TYPES)
+        s->costs[threadIdx.x / FLOAT_KINDS][threadIdx.x % FLOAT_KINDS] = 0;
+    if (threadIdx.x < TYPES)
+        s->decimals[threadIdx.x] = 0;
     __syncthreads();
+    find_type_decimals<uint32_t>(s);
+    find_type_decimals<uint64_t>(s);
     if (threadIdx.x < THREADS) {
         find_type_bits<uint32_t>(s);
         find_type_bits<uint64_t>(s);
@@ -110,10 +199,9 @@ __device__ inline float_layout find_type(type_shared *s, const uint8_t *raw, uin
         find_type_costs<uint16_t>(s);
     }
     __syncthreads();
-    /* Of each type, floats come first. */
     const uint32_t n = threadIdx.x;
     const uint32_t best =
-        least_of_all(n < 2 * TYPES ? s->costs[n / 2][n % 2 == 0] << 6 | n : UINT32_MAX, room) & 63;
+        least_of_all(n < 2 * TYPES ? type_cost(s, n) << 6 | n : UINT32_MAX, room) & 63;
     float_layout type = type_of(best / 2);
     type.is_float = best % 2 == 0;
     return type;

@@ -217,9 +217,11 @@ class Elements(NamedTuple):
         return q if struct.pack(letter, q / 10 ** d) == p.to_bytes(self.size, "little") else None
 
     def digits(self, patterns: list[int]) -> Optional[int]:
-        """The least d that is right for all but two."""
+        """The least d that is right for all numbers but two."""
         if not self.floats or self.size == 2:
             return None
+        ones, most = (1 << 8 * self.size - 1) - (1 << MANTISSA[self.size]), (1 << 8 * self.size - 1) - 1
+        patterns = [p for p in patterns if 0 < p & most < ones]
         return next((d for d in range(11 if self.size == 4 else 16)
                      if sum(self.decimal(p, d) is None for p in patterns) <= 2), None)
 
@@ -268,21 +270,30 @@ def low_zeros(patterns: list[int]) -> int:
     return (low & -low).bit_length() - 1 if low else 0
 
 
-def type_cost(it: Elements, raw: bytes, at: int) -> int:
-    patterns = it.patterns(raw, at, 128 // it.size + 1)
-    return widths(differences([it.map(p, 0)[0] for p in patterns]), 8 * it.size, low_zeros(patterns))
+def type_costs(it: Elements, raw: bytes, places: list[int]) -> list[list[int]]:
+    """Of each window; as decimals, too, if there are some."""
+    count = 128 // it.size
+    windows = [it.patterns(raw, at, count + 1) for at in places]
+    costs = [[widths(differences([it.map(p, 0)[0] for p in window]), 8 * it.size, low_zeros(window)) for window in windows]]
+    d = it.digits([windows[3 * k // 32][5 * k % count] for k in range(32)])
+    if d is not None:
+        costs.append([])
+        for window in windows:
+            q = [it.decimal(p, d) for p in window]
+            steps = [0 if a is None or b is None else b - a for a, b in zip(q, q[1:])]
+            costs[1].append(widths(steps, 8 * it.size) + q[:-1].count(None) * (4 + it.size))
+    return costs
 
 
 def float_type(raw: bytes, limit: int) -> Optional[Elements]:
-    """None: the middle window takes so many bytes or more, and has no decimals."""
+    """None: the middle window takes so many bytes or more."""
     places = [8 * ((len(raw) - 144) * v // 2 // 8) for v in range(3)]
     types = [Elements(size, lead, order, floats) for size in (4, 8, 2) for lead in range(size)
              for order in ("little", "big") for floats in (True, False)]
-    costs = [[type_cost(it, raw, at) for at in places] for it in types]
-    first = min(range(len(types)), key=lambda i: costs[i][1])
-    if costs[first][1] >= limit and types[first].digits(types[first].patterns(raw, places[1], 128 // types[first].size)) is None:
+    costs = [type_costs(it, raw, places) for it in types]
+    if min(cost[1] for its in costs for cost in its) >= limit:
         return None
-    return types[min(range(len(types)), key=lambda i: sum(costs[i]))]
+    return types[min(range(len(types)), key=lambda i: min(map(sum, costs[i])))]
 
 
 def float_codec(raw: bytes, sample_length: int, limit: int) -> int:

@@ -1,6 +1,6 @@
 /* The worked examples of kernels/float/spec.md, the map and its inverse, every kind of vectors
  * against plain C, and the layouts that are found. */
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "format/err.h"
@@ -207,6 +207,39 @@ static void test_decimals(void)
     CHECK(round_trip(&found, many, CHUNK) < CHUNK * 2 / 5); /* 20 bits of 64, and exceptions */
 }
 
+/* Decimals whose patterns differ in all bits, with numbers that are missing: the type is found, byte
+ * order and place included, and the integers are. */
+static void test_types_of_decimals(void)
+{
+    const struct bale_field none = {.type = BALE_FIELD_NONE};
+    static uint8_t raw[CHUNK];
+    struct float_layout found;
+    uint64_t state = 5;
+
+    for (unsigned lead = 0; lead < 8; lead += 3)
+        for (unsigned big_endian = 0; big_endian < 2; big_endian++) {
+            memset(raw, 0, sizeof raw);
+            for (uint32_t at = lead; at + 8 <= sizeof raw; at += 8) {
+                const double degrees = (double)(data_next(&state) % 360000000) / 1e6;
+                uint8_t *element = raw + at;
+                put_double(data_next(&state) % 20 == 0 ? NAN : degrees, element);
+                for (unsigned i = 0; big_endian && i < 4; i++) {
+                    const uint8_t other = element[i];
+                    element[i] = element[7 - i];
+                    element[7 - i] = other;
+                }
+            }
+            for (unsigned k = 0; k < steps_count(); k++) {
+                REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &found));
+                CHECK_EQ(found.exponent, FLOAT_DECIMAL + 6);
+                CHECK_EQ(found.size_log2, 3);
+                CHECK_EQ(found.lead, lead);
+                CHECK_EQ(found.big_endian, big_endian);
+            }
+            CHECK(round_trip(&found, raw, CHUNK) < CHUNK * 3 / 5);
+        }
+}
+
 /* Only what is wanted is decoded, and right. */
 static void test_wanted(void)
 {
@@ -369,6 +402,7 @@ int main(int argc, char **argv)
     test_zones();
     test_wanted();
     test_decimals();
+    test_types_of_decimals();
     test_found();
     test_planes();
     test_same_layouts();
