@@ -100,6 +100,13 @@ __device__ inline uint32_t least_of_all(uint32_t value, warp_values *room)
     return least;
 }
 
+/* Sixteen bytes of values. */
+template <typename T> union vector {
+    static constexpr unsigned VALUES = 16 / sizeof(T);
+    uint4 all;
+    T at[VALUES];
+};
+
 /* The elements [first, end) of this warp: count of them are shared out in tiles, which a warp takes
  * at once. */
 struct span {
@@ -114,7 +121,7 @@ __device__ inline span span_of(uint32_t count, uint32_t tile)
     return {first, min(first + tiles * tile, count)};
 }
 
-/* By a block: copies bytes from shared memory, aligned to 16 bytes, to any address. Up to three
+/* By a block: copies bytes from shared memory, aligned to 4 bytes, to any address. Up to three
  * bytes behind the source are read. */
 __device__ inline void copy_out(uint8_t *to, const uint8_t *from, uint32_t length)
 {
@@ -122,6 +129,10 @@ __device__ inline void copy_out(uint8_t *to, const uint8_t *from, uint32_t lengt
     const uint32_t words = (length - before) / 4, after = before + 4 * words;
     const uint32_t *in = (const uint32_t *)from;
 
+    if (((uintptr_t)to | (uintptr_t)from) % 16 == 0) {
+        bale_bytes::copy_aligned(to, from, length);
+        return;
+    }
     if (threadIdx.x < before)
         to[threadIdx.x] = from[threadIdx.x];
     for (uint32_t k = threadIdx.x; k < words; k += THREADS)

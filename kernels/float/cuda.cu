@@ -1,14 +1,12 @@
 /* float (spec.md) on the device. */
 #include "kernels/codec/codec.cuh"
 #include "kernels/codec/launch.cuh"
-#include "kernels/float/cells.cuh"
 #include "kernels/float/decode.cuh"
+#include "kernels/float/encode.cuh"
 #include "kernels/float/learn.cuh"
 
 namespace
 {
-using bale_float::cell_shared;
-using bale_float::decode_cells_shared;
 using bale_float::decode_shared;
 using bale_float::encode_shared;
 using bale_float::learn_shared;
@@ -38,25 +36,22 @@ cudaError_t open()
         },
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::measure,
-                                                    sizeof(cell_shared));
+                                                    sizeof(encode_shared));
         },
         [] {
-            return bale_launch::allow_shared_memory((const void *)bale_float::encode_cells,
-                                                    sizeof(cell_shared));
-        },
-        [] {
-            return bale_launch::allow_shared_memory((const void *)bale_float::decode,
+            return bale_launch::allow_shared_memory((const void *)bale_float::decode<false>,
                                                     sizeof(decode_shared));
         },
         [] {
-            return bale_launch::allow_shared_memory((const void *)bale_float::decode_cells,
-                                                    sizeof(decode_cells_shared));
+            return bale_launch::allow_shared_memory((const void *)bale_float::decode<true>,
+                                                    sizeof(decode_shared));
         });
 }
 
 cudaError_t encode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
+    const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
     const unsigned threads =
         b->frame_count > FEW_FRAMES ? bale_float::THREADS : bale_float::THREADS_MAX;
 
@@ -67,19 +62,14 @@ cudaError_t encode(const cuda_batch *b)
                                       b->lists);
         },
         [=] {
-            return bale_launch::start(bale_float::encode, b->count, bale_float::THREADS,
-                                      sizeof(encode_shared), b->stream, b->chunks, b->lists);
-        },
-        [=] {
-            return is_long ? bale_launch::start(bale_float::measure, b->count, bale_float::THREADS,
-                                                sizeof(cell_shared), b->stream, b->chunks, b->lists)
-                           : cudaSuccess;
-        },
-        [=] {
             return is_long
-                       ? bale_launch::start(bale_float::encode_cells, b->count, bale_float::THREADS,
-                                            sizeof(cell_shared), b->stream, b->chunks, b->lists)
+                       ? bale_launch::start(bale_float::measure, b->count, bale_float::THREADS,
+                                            sizeof(encode_shared), b->stream, b->chunks, b->lists)
                        : cudaSuccess;
+        },
+        [=] {
+            return bale_launch::start(bale_float::encode, b->count, bale_float::THREADS, shared,
+                                      b->stream, b->chunks, b->lists);
         });
 }
 
@@ -89,12 +79,13 @@ cudaError_t decode(const cuda_batch *b)
 
     return bale_launch::in_order(
         [=] {
-            return bale_launch::start(bale_float::decode, b->count, bale_float::THREADS,
-                                      sizeof(decode_shared), b->stream, b->chunks, b->lists, b->to);
+            return bale_launch::start(bale_float::decode<false>, b->count, bale_float::THREADS,
+                                      sizeof(decode_shared) - bale_float::ROWS_BYTES, b->stream,
+                                      b->chunks, b->lists, b->to);
         },
         [=] {
-            return is_long ? bale_launch::start(bale_float::decode_cells, b->count,
-                                                bale_float::THREADS, sizeof(decode_cells_shared),
+            return is_long ? bale_launch::start(bale_float::decode<true>, b->count,
+                                                bale_float::THREADS, sizeof(decode_shared),
                                                 b->stream, b->chunks, b->lists, b->to)
                            : cudaSuccess;
         });

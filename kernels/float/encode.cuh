@@ -1,12 +1,12 @@
-/* float on the device: encoding a chunk. A block does it in shared memory. */
+/* float on the device: encoding. A block for each cell finds its differences in shared memory. Of a
+ * chunk of several cells it does so twice: first to know how long its sections are, and when those
+ * of all cells are known, to write them. */
 #ifndef BALE_KERNELS_FLOAT_ENCODE_CUH
 #define BALE_KERNELS_FLOAT_ENCODE_CUH
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
-#include "kernels/float/integers.cuh"
-#include "kernels/float/planes.cuh"
-#include "kernels/float/sums.cuh"
+#include "kernels/float/cells.cuh"
 
 namespace bale_float
 {
@@ -16,11 +16,21 @@ struct group_places {
     uint32_t planes_at[BLOCKS_MAX];
 };
 
+/* What a cell adds to its chunk, in the cell's working memory: bytes of deltas and planes, and bits
+ * behind the planes; the first eight of these. */
+struct share {
+    uint32_t deltas, planes, bits, first_bits;
+};
+static_assert(sizeof(share) <= BALE_CUDA_WORK, "in each cell's working memory");
+
 struct encode_shared {
-    uint4 values[BALE_CUDA_CELL / sizeof(uint4) + 1]; /* one more, which copies read */
     group_places groups;
-    marks m;
+    uint32_t marks[2][MARKS_MAX];
     warp_values room;
+    uint32_t first_bits;
+    share shares[FLOAT_CHUNK / BALE_CUDA_CELL]; /* of the chunk's cells */
+    /* And a vector before them, and one behind, which are read; a halo only of chunks of several. */
+    uint4 values[BALE_CUDA_CELL / sizeof(uint4) + HALO_LEAST + 1 + HALO_BYTES / sizeof(uint4)];
 };
 
 /* A chunk that is encoded. */
@@ -30,24 +40,36 @@ struct target {
     uint8_t *out;
 };
 
-/* By a block: what each group needs. */
+/* By a block: differences along x, whose numbers take the integers' places if they are kept, and
+ * what each group needs. From the last ones to the first, since each needs those before it. */
 template <typename T>
-__device__ inline void find_needs(group_places *groups, T *values, uint32_t count)
+__device__ inline void find_needs(group_places *groups, T *values, const cell &at, uint32_t order,
+                                  bool keep)
 {
-    const uint32_t blocks = (count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
-    const uint32_t there = (count + FLOAT_GROUP - 1) / FLOAT_GROUP;
+    const uint32_t blocks = (at.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
     uint8_t *needs = (uint8_t *)groups->widths;
 
-    if (count + threadIdx.x < there * FLOAT_GROUP)
-        values[count + threadIdx.x] = 0;
-    __syncthreads();
-    for (uint32_t g = threadIdx.x; g < 8 * blocks; g += THREADS)
-        needs[g] = g < there ? (uint8_t)need_of(load_group(values, g)) : 0;
+    for (uint32_t round = (8 * blocks + THREADS - 1) / THREADS; round-- > 0;) {
+        const uint32_t g = round * THREADS + threadIdx.x;
+        group<T> x = {};
+        if (g * FLOAT_GROUP < at.count)
+            x = subtract_along(values, g, g == 0 && at.first == 0, order);
+#pragma unroll
+        for (uint32_t k = 0; k < FLOAT_GROUP; k++)
+            x.at[k] = g * FLOAT_GROUP + k < at.count ? zigzag(x.at[k]) : (T)0;
+        if (g < 8 * blocks)
+            needs[g] = (uint8_t)need_of(x);
+        if (!keep)
+            continue;
+        __syncthreads();
+        if (g * FLOAT_GROUP < at.count)
+            store_group(values, g, x);
+    }
     __syncthreads();
 }
 
-/* By a block: the groups' planes to the beginning of the values. None of them reaches behind its own
- * group, so a round overwrites what it or an earlier round has read. */
+/* By a block: the groups' planes to the beginning of the values. None of them reaches behind its
+ * own group, so a round overwrites what it or an earlier round has read. */
 template <typename T>
 __device__ inline void pack_planes(const group_places *groups, T *values, uint32_t count)
 {
@@ -56,14 +78,19 @@ __device__ inline void pack_planes(const group_places *groups, T *values, uint32
     for (uint32_t first = 0; first < there; first += THREADS) {
         const uint32_t g = first + threadIdx.x;
         planes<T> p = {};
-        if (g < there)
-            p = planes_of(load_group(values, g));
-        __syncthreads();
+        uint32_t width = 0;
+        uint64_t all = 0;
         if (g < there) {
-            const uint64_t all = groups->widths[g / 8];
-            store_planes(p, (uint32_t)(all >> 8 * (g % 8) & 0xff),
-                         (uint8_t *)values + groups->planes_at[g / 8] + sum_of_first(all, g % 8));
+            all = groups->widths[g / 8];
+            width = (uint32_t)(all >> 8 * (g % 8) & 0xff);
         }
+        const uint32_t most = __reduce_max_sync(bale_warp::ALL, width);
+        if (g < there)
+            p = planes_of(load_group(values, g), most);
+        __syncthreads();
+        if (g < there)
+            store_planes(p, width, most,
+                         (uint8_t *)values + groups->planes_at[g / 8] + sum_of_first(all, g % 8));
         __syncthreads();
     }
 }
@@ -85,83 +112,233 @@ __device__ inline void write_ends(const extents &its, const target &to)
         to.out[its.lead + threadIdx.x] = to.raw[to.raw_length - its.tail + threadIdx.x];
 }
 
-/* By a block: writes the bits behind the planes, `bits` of them. */
+/* By a block: the first eight of the cell's raw bits. */
 template <typename T>
-__device__ inline void write_bits(encode_shared *s, const float_map &map,
-                                  const pattern_source &from, uint32_t count,
-                                  const bits_behind &bits, uint8_t *out)
+__device__ inline uint32_t find_first_bits(encode_shared *s, const integers<T> &q, const cell &at,
+                                           uint32_t bits)
 {
-    uint32_t *words = (uint32_t *)s->values;
+    const pattern_source from = own_patterns(q, at);
+    const span mine = span_of(at.count, 32 * vector<T>::VALUES);
 
-    if (bits.all == 0)
-        return;
+    if (threadIdx.x == 0)
+        s->first_bits = 0;
     __syncthreads();
-    if (map.high > 0)
-        put_raw_bits<T>(map, from, count, bits.all, bits.before, 0, words);
-    else
-        put_exceptions<T>(from, count, &s->m, words);
-    copy_out(out, (const uint8_t *)words, (bits.all + 7) / 8);
+    for (uint32_t tile = mine.first; tile < mine.end && bits < 8; tile += 32) {
+        const uint32_t i = tile + bale_warp::lane();
+        const T m = i < mine.end ? magnitude(from.load<T>(i), q.map.shift) : (T)0;
+        unsigned its;
+        (void)fix(q.map, m, &its);
+        const uint32_t upto = sum_upto((uint32_t)its), place = bits + upto - its;
+        if (its > 0 && place < 8)
+            atomicOr(&s->first_bits, (((uint32_t)m & ((1u << min(its, 8u)) - 1)) << place) & 0xff);
+        bits += __shfl_sync(bale_warp::ALL, upto, 31);
+    }
+    __syncthreads();
+    return s->first_bits;
 }
 
-/* By a block: encodes a chunk. Returns the length, or 0 if it is more than the limit. */
-template <typename T>
-__device__ inline uint32_t encode_chunk(encode_shared *s, const float_layout &l, const target &to)
-{
-    const extents its = extents_of(l, to.raw_length);
-    const float_map map = map_of<T>(l);
-    const pattern_source from = {to.raw + its.lead, l.big_endian};
-    const uint32_t blocks = (its.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
-    const uint32_t ends = its.lead + its.tail, b = threadIdx.x;
-    const uint32_t groups = groups_there(its.count, b);
-    uint32_t deltas = 0, planes = 0;
-    T *values = (T *)s->values;
+/* What a thread knows of its block of elements, and what its cell adds to the chunk. */
+struct cell_widths {
+    widths w;
+    uint32_t deltas_at, planes_at; /* bytes before those of the block, in the cell */
+    uint32_t bits_before;          /* raw bits of the warps before */
+    share all;
+};
 
-    const bits_behind bits = map_all(map, from, its.count, values, &s->m, &s->room);
-    subtract_all(l, values, its.count);
-    find_needs(&s->groups, values, its.count);
-    widths w = {};
-    if (b < blocks)
-        w = choose_widths(s->groups.widths[b], groups, element<T>::BITS);
-    const uint32_t deltas_at = sum_before(w.bits, &s->room, &deltas);
-    const uint32_t planes_at = sum_before(sum_of_bytes(w.widths), &s->room, &planes);
-    const uint32_t before_planes = ends + blocks + deltas;
-    const uint32_t length = before_planes + planes + (bits.all + 7) / 8;
+/* By a block: a cell's differences, and the widths of their groups. The numbers of the differences
+ * lie at *values if they are kept. */
+template <typename T>
+__device__ inline cell_widths find_widths(encode_shared *s, const float_layout &l,
+                                          const integers<T> &q, const cell &at, bool keep,
+                                          T **values)
+{
+    const halo h = halo_of<T>(l, at);
+    const uint32_t b = threadIdx.x;
+    cell_widths found = {};
+
+    *values = (T *)s->values + max(h.length, FLOAT_GROUP);
+    if (q.map.is_decimal)
+        mark_decimals<T>(q.map, q.from, at.its.count, q.m, &s->room);
+    const bits_behind bits = load_cell(q, at, h, *values, &s->room);
+    found.all.bits = bits.all;
+    found.bits_before = bits.before;
+    subtract_across(l, at, h, *values);
+    find_needs(&s->groups, *values, at, h.orders[0], keep);
+    if (b * FLOAT_BLOCK < at.count)
+        found.w = choose_widths(s->groups.widths[b], groups_there(at.count, b), element<T>::BITS);
+    found.deltas_at = sum_before(found.w.bits, &s->room, &found.all.deltas);
+    found.planes_at = sum_before(sum_of_bytes(found.w.widths), &s->room, &found.all.planes);
+    return found;
+}
+
+/* By a block: what a cell adds to its chunk. */
+template <typename T>
+__device__ inline share measure_cell(encode_shared *s, const float_layout &l, const uint8_t *raw,
+                                     const cuda_chunk &chunk, uint32_t c)
+{
+    const cell at = cell_of<T>(l, chunk, c);
+    const integers<T> q = {
+        map_of<T>(l), {raw + at.its.lead, l.big_endian}, {s->marks[0], s->marks[1]}};
+    T *unused;
+    const cell_widths found = find_widths(s, l, q, at, false, &unused);
+    share all = found.all;
+
+    if (q.map.high > 0)
+        all.first_bits = find_first_bits(s, q, at, found.bits_before);
+    return all;
+}
+
+/* By a block: a cell's raw bits. A byte of several cells is the first one's. */
+template <typename T>
+__device__ inline void write_raw_bits(encode_shared *s, const integers<T> &q, const cell &at,
+                                      uint32_t k, uint32_t cells, uint32_t before,
+                                      uint32_t of_warps, uint8_t *out)
+{
+    /* The bits of a byte that belongs to a cell before lie in front of the second word. */
+    const uint32_t skipped = before % 8 != 0 ? 4 : 0;
+    const uint32_t bits = s->shares[k].bits;
+    const uint32_t begin = (skipped != 0 ? 24 : 0) + before % 8, end = begin + bits;
+    uint8_t *bytes = (uint8_t *)s->values;
+
+    __syncthreads();
+    put_raw_bits<T>(q.map, own_patterns(q, at), at.count, bits, of_warps, begin,
+                    (uint32_t *)s->values);
+    if (threadIdx.x == 0 && end % 8 != 0)
+        for (uint32_t place = end, n = k + 1; n < cells && place / 8 == end / 8; n++) {
+            bytes[end / 8] |= (uint8_t)(s->shares[n].first_bits << place % 8);
+            place += s->shares[n].bits;
+        }
+    __syncthreads();
+    copy_out(out + (before + 7) / 8, bytes + skipped, (end + 7) / 8 - skipped);
+}
+
+/* By a block: a cell's exceptions. */
+template <typename T>
+__device__ inline void write_exceptions(encode_shared *s, const integers<T> &q, const cell &at,
+                                        uint8_t *out)
+{
+    const uint32_t first = at.first + 32 * threadIdx.x, end = at.first + at.count;
+    const uint32_t there = first >= end        ? 0
+                           : end - first >= 32 ? UINT32_MAX
+                                               : (1u << (end - first)) - 1;
+    const uint32_t left = there != 0 ? there & ~q.m.word[first / 32] : 0;
+    uint32_t unused;
+
+    out += element<T>::EXCEPTION * sum_before(__popc(left), &s->room, &unused);
+    for (uint32_t bits = left; bits != 0; bits &= bits - 1) {
+        const uint32_t i = first + (uint32_t)__ffs((int)bits) - 1;
+        const uint64_t pattern = q.from.template load<T>(i);
+        for (unsigned k = 0; k < sizeof i; k++)
+            out[k] = (uint8_t)(i >> 8 * k);
+        for (unsigned k = 0; k < sizeof(T); k++)
+            out[sizeof i + k] = (uint8_t)(pattern >> 8 * k);
+        out += element<T>::EXCEPTION;
+    }
+}
+
+/* By a block: writes what its cell adds to the chunk. Returns the chunk's length, or 0 if it is
+ * more than the limit. */
+template <typename T>
+__device__ inline uint32_t encode_cell(encode_shared *s, const float_layout &l,
+                                       const cuda_chunk &chunk, uint32_t c, const target &to)
+{
+    const cell at = cell_of<T>(l, chunk, c);
+    const integers<T> q = {
+        map_of<T>(l), {to.raw + at.its.lead, l.big_endian}, {s->marks[0], s->marks[1]}};
+    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1, k = c - chunk.first;
+    const uint32_t blocks = (at.its.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK, b = threadIdx.x;
+    const uint32_t ends = at.its.lead + at.its.tail;
+    T *values;
+    const cell_widths found = find_widths(s, l, q, at, true, &values);
+    share before = {}, all = {};
+
+    if (cells == 1)
+        s->shares[0] = found.all;
+    __syncthreads();
+    for (uint32_t n = 0; n < cells; n++) {
+        if (n == k)
+            before = all;
+        all.deltas += s->shares[n].deltas;
+        all.planes += s->shares[n].planes;
+        all.bits += s->shares[n].bits;
+    }
+    uint8_t *planes = to.out + ends + blocks + all.deltas, *behind = planes + all.planes;
+    const uint32_t length = ends + blocks + all.deltas + all.planes + (all.bits + 7) / 8;
     if (length > to.limit)
         return 0;
-    if (b < blocks) {
-        s->groups.widths[b] = w.widths;
-        s->groups.planes_at[b] = planes_at;
-        write_widths(w, to.out + ends + b, to.out + ends + blocks + deltas_at);
+    if (b * FLOAT_BLOCK < at.count) {
+        s->groups.widths[b] = found.w.widths;
+        s->groups.planes_at[b] = found.planes_at;
+        write_widths(found.w, to.out + ends + at.first / FLOAT_BLOCK + b,
+                     to.out + ends + blocks + before.deltas + found.deltas_at);
     }
-    write_ends(its, to);
+    if (k == 0)
+        write_ends(at.its, to);
     __syncthreads();
-    pack_planes(&s->groups, values, its.count);
-    copy_out(to.out + before_planes, (const uint8_t *)values, planes);
-    write_bits<T>(s, map, from, its.count, bits, to.out + before_planes + planes);
+    pack_planes(&s->groups, values, at.count);
+    copy_out(planes + before.planes, (const uint8_t *)values, s->shares[k].planes);
+    if (q.map.high > 0 && s->shares[k].bits > 0)
+        write_raw_bits(s, q, at, k, cells, before.bits, found.bits_before, behind);
+    else if (q.map.is_decimal)
+        write_exceptions(s, q, at, behind + before.bits / 8);
     return length;
 }
 
-/* A block for each chunk. Of one of several cells (cells.cuh) it says that it does not fit. */
+/* By a block: the layout of a cell's chunk. False: there is none. */
+__device__ inline bool encode_layout(const cuda_chunk &chunk, const cuda_lists &lists,
+                                     float_layout *l)
+{
+    return chunk.whole <= FLOAT_CHUNK &&
+           read_part(lists.parts + (size_t)chunk.frame * BALE_CUDA_PART,
+                     lists.made[chunk.frame].length, l);
+}
+
+__device__ inline share *share_of(const cuda_lists &lists, uint32_t c)
+{
+    return (share *)(lists.work + (size_t)c * BALE_CUDA_WORK);
+}
+
+/* A block for each cell of chunks of several. */
+__global__ void __launch_bounds__(THREADS, 2) measure(const cuda_chunk *chunks, cuda_lists lists)
+{
+    const uint32_t c = blockIdx.x;
+    const cuda_chunk chunk = chunks[c];
+    const uint8_t *raw = lists.raw + (size_t)chunk.first * BALE_CUDA_CELL;
+    encode_shared *s = (encode_shared *)bale_shared::memory;
+    float_layout l;
+
+    if (chunk.whole <= BALE_CUDA_CELL || !encode_layout(chunk, lists, &l))
+        return;
+    const share all = l.size_log2 == 1   ? measure_cell<uint16_t>(s, l, raw, chunk, c)
+                      : l.size_log2 == 2 ? measure_cell<uint32_t>(s, l, raw, chunk, c)
+                                         : measure_cell<uint64_t>(s, l, raw, chunk, c);
+    if (threadIdx.x == 0)
+        *share_of(lists, c) = all;
+}
+
+/* A block for each cell, after measure(). */
 __global__ void __launch_bounds__(THREADS, 2) encode(const cuda_chunk *chunks, cuda_lists lists)
 {
     const uint32_t c = blockIdx.x;
     const cuda_chunk chunk = chunks[c];
-    const target to = {lists.raw + (size_t)c * BALE_CUDA_CELL, chunk.raw_length, chunk.limit,
-                       lists.packed + c * lists.packed_cell};
+    const target to = {lists.raw + (size_t)chunk.first * BALE_CUDA_CELL, chunk.whole, chunk.limit,
+                       lists.packed + chunk.first * lists.packed_cell};
     encode_shared *s = (encode_shared *)bale_shared::memory;
+    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1;
     uint32_t length = 0;
     float_layout l;
 
-    if (chunk.whole <= BALE_CUDA_CELL &&
-        read_part(lists.parts + (size_t)chunk.frame * BALE_CUDA_PART,
-                  lists.made[chunk.frame].length, &l))
-        length = l.size_log2 == 1   ? encode_chunk<uint16_t>(s, l, to)
-                 : l.size_log2 == 2 ? encode_chunk<uint32_t>(s, l, to)
-                                    : encode_chunk<uint64_t>(s, l, to);
-    if (threadIdx.x == 0) {
-        lists.packed_lengths[c] = length;
-        lists.statuses[c] = 0;
+    if (encode_layout(chunk, lists, &l)) {
+        if (cells > 1 && threadIdx.x < cells)
+            s->shares[threadIdx.x] = *share_of(lists, chunk.first + threadIdx.x);
+        length = l.size_log2 == 1   ? encode_cell<uint16_t>(s, l, chunk, c, to)
+                 : l.size_log2 == 2 ? encode_cell<uint32_t>(s, l, chunk, c, to)
+                                    : encode_cell<uint64_t>(s, l, chunk, c, to);
     }
+    if (threadIdx.x == 0 && c == chunk.first)
+        lists.packed_lengths[c] = length;
+    if (threadIdx.x == 0)
+        lists.statuses[c] = 0;
 }
 } // namespace bale_float
 

@@ -7,15 +7,6 @@
 
 namespace bale_float
 {
-constexpr uint32_t WORDS_MAX = BALE_CUDA_CELL / sizeof(uint32_t) / 32; /* decimals have 4 bytes */
-static_assert(WORDS_MAX <= THREADS, "a thread for each word of marks");
-
-/* Which elements are decimals: a bit for each. */
-struct marks {
-    uint32_t word[WORDS_MAX];
-    uint32_t exceptions_before[WORDS_MAX]; /* of each word */
-};
-
 /* Patterns of elements. */
 struct pattern_source {
     const uint8_t *at;
@@ -27,72 +18,34 @@ struct pattern_source {
     }
 };
 
-/* By a block, after map_all: exceptions become the integer before them, or 0. Returns how many there
- * are. */
+/* Patterns of a vector of elements, as far as they lie before `end`. */
 template <typename T>
-__device__ inline uint32_t fill_exceptions(T *values, uint32_t count, marks *m, warp_values *room)
+__device__ inline vector<T> load_patterns(const pattern_source &from, uint32_t first, uint32_t end)
 {
-    const uint32_t w = threadIdx.x, first = 32 * w;
-    const uint32_t there = first >= count        ? 0
-                           : count - first >= 32 ? UINT32_MAX
-                                                 : (1u << (count - first)) - 1;
-    const uint32_t word = there != 0 ? m->word[w] : 0;
-    uint32_t exceptions;
+    const uint8_t *at = from.at + (size_t)first * sizeof(T);
+    vector<T> v = {};
 
-    /* One more than the number of the word's last decimal. */
-    const uint32_t last = word != 0 ? first + 32 - (uint32_t)__clz((int)word) : 0;
-    const uint32_t before = most_before(last, room);
-    const uint32_t number = sum_before(__popc(there & ~word), room, &exceptions);
-    if (there != 0)
-        m->exceptions_before[w] = number;
-    for (uint32_t left = there & ~word; left != 0; left &= left - 1) {
-        const uint32_t k = (uint32_t)__ffs((int)left) - 1, lower = word & ((1u << k) - 1);
-        const uint32_t from = lower != 0 ? first + 32 - (uint32_t)__clz((int)lower) : before;
-        values[first + k] = from > 0 ? values[from - 1] : (T)0;
+    if ((uintptr_t)at % sizeof(uint4) == 0 && first + vector<T>::VALUES <= end) {
+        v.all = *(const uint4 *)at;
+        for (unsigned k = 0; k < vector<T>::VALUES && from.big_endian; k++)
+            v.at[k] = swapped(v.at[k]);
+        return v;
     }
-    __syncthreads();
-    return exceptions;
+#pragma unroll
+    for (unsigned k = 0; k < vector<T>::VALUES; k++)
+        if (first + k < end)
+            v.at[k] = from.load<T>(first + k);
+    return v;
 }
 
-/* Elements whose raw bits a lane writes at once, and those that are joined to one number first. */
-template <typename T> constexpr uint32_t LANE_ELEMENTS = 16 / sizeof(T);
+/* Elements whose raw bits a lane joins to one number first. */
 template <typename T> constexpr uint32_t JOINED = 8 / sizeof(T);
 
-/* The bits behind the planes: raw bits, or those of exceptions. */
+/* A cell's bits behind the planes: raw bits, or those of exceptions. */
 struct bits_behind {
     uint32_t all;
-    uint32_t before; /* raw bits of the warps before, by spans of whole tiles of LANE_ELEMENTS */
+    uint32_t before; /* raw bits of the warps before, by spans of whole tiles */
 };
-
-/* By a block: the integers of patterns; m is used for decimals. */
-template <typename T>
-__device__ inline bits_behind map_all(const float_map &map, const pattern_source &from,
-                                      uint32_t count, T *values, marks *m, warp_values *room)
-{
-    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
-    uint32_t bits = 0, total;
-
-    for (uint32_t tile = mine.first; tile < mine.end; tile += 32) {
-        const uint32_t i = tile + bale_warp::lane();
-        unsigned its = 0;
-        bool is = false;
-        T q = 0;
-        if (i < mine.end) {
-            is = map_element(map, from.load<T>(i), &q, &its);
-            values[i] = q;
-        }
-        bits += its;
-        if (map.is_decimal) {
-            const uint32_t word = __ballot_sync(bale_warp::ALL, is);
-            if (bale_warp::lane() == 0)
-                m->word[tile / 32] = word;
-        }
-    }
-    const uint32_t before = sum_of_warps_before(sum_of_lanes(bits), room, &total);
-    if (map.is_decimal)
-        total = 8 * element<T>::EXCEPTION * fill_exceptions(values, count, m, room);
-    return {total, before};
-}
 
 /* By a thread: adds the low `bits` bits of x, less than 64, at bit `at` of words that are zero. */
 __device__ inline void put_bits(uint32_t *words, uint32_t at, uint64_t x, unsigned bits)
@@ -108,49 +61,24 @@ __device__ inline void put_bits(uint32_t *words, uint32_t at, uint64_t x, unsign
             atomicOr(words + at / 32 + k, part[k]);
 }
 
-/* Of an element, with a fixed point. */
-template <typename T>
-__device__ inline unsigned raw_bits_at(const float_map &map, const pattern_source &from, uint32_t i)
-{
-    unsigned bits;
-
-    fix(map, magnitude(from.load<T>(i), map.shift), &bits);
-    return bits;
-}
-
-/* By a block: the raw bits of the warps before, as map_all finds them. */
-template <typename T>
-__device__ inline uint32_t raw_bits_before(const float_map &map, const pattern_source &from,
-                                           uint32_t count, warp_values *room)
-{
-    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
-    uint32_t bits = 0, unused;
-
-    for (uint32_t i = mine.first + bale_warp::lane(); i < mine.end; i += 32)
-        bits += raw_bits_at<T>(map, from, i);
-    return sum_of_warps_before(sum_of_lanes(bits), room, &unused);
-}
-
 /* Raw bits of a lane's elements: of each, and of all. */
 template <typename T> struct lane_bits {
-    T low[LANE_ELEMENTS<T>];
-    uint32_t lengths[LANE_ELEMENTS<T>], all;
+    T low[vector<T>::VALUES];
+    uint32_t lengths[vector<T>::VALUES], all;
 };
 
 template <typename T>
-__device__ inline lane_bits<T> find_lane_bits(const float_map &map, const pattern_source &from,
-                                              uint32_t first, uint32_t end)
+__device__ inline lane_bits<T> find_lane_bits(const float_map &map, const vector<T> &patterns)
 {
     lane_bits<T> found;
 
     found.all = 0;
 #pragma unroll
-    for (uint32_t k = 0; k < LANE_ELEMENTS<T>; k++) {
-        const T m = first + k < end ? magnitude(from.load<T>(first + k), map.shift) : (T)0;
+    for (uint32_t k = 0; k < vector<T>::VALUES; k++) {
+        const T m = magnitude(patterns.at[k], map.shift);
         unsigned bits;
         (void)fix(map, m, &bits);
-        bits = first + k < end ? bits : 0;
-        found.low[k] = (T)(m & (T)(((uint64_t)1 << bits) - 1));
+        found.low[k] = (T)(m & (T)(((T)1 << bits) - 1));
         found.lengths[k] = bits;
         found.all += bits;
     }
@@ -164,19 +92,24 @@ __device__ inline void put_raw_bits(const float_map &map, const pattern_source &
                                     uint32_t count, uint32_t total, uint32_t before, uint32_t begin,
                                     uint32_t *words)
 {
-    const span mine = span_of(count, 32 * LANE_ELEMENTS<T>);
-    uint32_t at = begin + before;
+    const span mine = span_of(count, 32 * vector<T>::VALUES);
+    uint32_t at = begin + before, first = mine.first + vector<T>::VALUES * bale_warp::lane();
+    vector<T> next = load_patterns<T>(from, first, mine.end);
 
     for (uint32_t k = threadIdx.x; k <= (begin + total) / 32; k += THREADS)
         words[k] = 0;
     __syncthreads();
-    for (uint32_t tile = mine.first; tile < mine.end; tile += 32 * LANE_ELEMENTS<T>) {
-        const uint32_t first = tile + LANE_ELEMENTS<T> * bale_warp::lane();
-        const lane_bits<T> its = find_lane_bits<T>(map, from, first, mine.end);
+    for (uint32_t tile = mine.first; tile < mine.end; tile += 32 * vector<T>::VALUES) {
+        const lane_bits<T> its = find_lane_bits(map, next);
         const uint32_t upto = sum_upto(its.all);
+        const uint32_t of_tile = __shfl_sync(bale_warp::ALL, upto, 31);
         uint32_t place = at + upto - its.all;
+        next = load_patterns<T>(from, first += 32 * vector<T>::VALUES, mine.end);
+        at += of_tile;
+        if (of_tile == 0)
+            continue;
 #pragma unroll
-        for (uint32_t k = 0; k < LANE_ELEMENTS<T>; k += JOINED<T>) {
+        for (uint32_t k = 0; k < vector<T>::VALUES; k += JOINED<T>) {
             uint64_t x = 0;
             uint32_t bits = 0;
 #pragma unroll
@@ -188,27 +121,6 @@ __device__ inline void put_raw_bits(const float_map &map, const pattern_source &
                 put_bits(words, place, x, bits);
             place += bits;
         }
-        at += __shfl_sync(bale_warp::ALL, upto, 31);
-    }
-    __syncthreads();
-}
-
-/* By a block: the exceptions of decimals. */
-template <typename T>
-__device__ inline void put_exceptions(const pattern_source &from, uint32_t count, const marks *m,
-                                      uint32_t *words)
-{
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS) {
-        const uint32_t word = m->word[i / 32], lower = (1u << i % 32) - 1;
-        if ((word >> i % 32 & 1) != 0)
-            continue;
-        uint32_t *to = words + (m->exceptions_before[i / 32] + __popc(~word & lower)) *
-                                   (element<T>::EXCEPTION / sizeof *words);
-        const uint64_t pattern = from.load<T>(i);
-        to[0] = i;
-        to[1] = (uint32_t)pattern;
-        if (sizeof(T) == 8)
-            to[2] = (uint32_t)(pattern >> 32);
     }
     __syncthreads();
 }

@@ -69,63 +69,70 @@ __device__ inline exponents list_exponents(window_shared *s, const extent &e, co
     return list;
 }
 
-/* What is tried of an extent, one attempt after the other: first along x, with each exponent; then
- * orders between rows and along them, those of planes, the first two again, and what was found as
- * planes as rows; then each exponent with what was chosen. One place calls improve, which is long. */
-struct attempts {
-    exponents list;
-    uint32_t row, plane;
-    uint32_t first;      /* the exponent before rows were looked at */
-    float_layout chosen; /* after rows and planes */
+/* What is tried of an extent, step by step; the attempts of a step do not depend on each other. */
+enum {
+    STEP_FIRST,       /* the first two exponents, with all orders along x */
+    STEP_EXPONENTS,   /* the others, with the best of these orders; decimals with all */
+    STEP_ROWS,        /* two exponents, with orders between rows and along them */
+    STEP_PLANES,      /* orders of planes */
+    STEP_ROWS_AGAIN,  /* orders between rows and along them, with that of planes */
+    STEP_PLANES_ONLY, /* what was found as planes as rows */
+    STEP_LAST,        /* each exponent with what was chosen */
+    STEPS,
 };
 
-constexpr uint32_t ORDER_STEPS = 5;
+struct plan {
+    exponents list;
+    uint32_t row, plane;
+    float_layout chosen; /* before the step */
 
-/* With rows or planes: exponents, strides and orders of attempt k, up to ORDER_STEPS. False: it is
- * left out. */
-__device__ inline bool try_orders(const attempts &a, const float_layout &l, uint32_t k, attempt *to)
-{
-    const uint32_t highest = a.list.at[a.list.count > 1];
-    const uint8_t x = l.orders[0], y = l.orders[1], z = l.orders[2];
+    /* How many attempts the step has. */
+    __device__ uint32_t count(uint32_t step) const
+    {
+        const bool is_across = chosen.orders[1] != 0 || chosen.orders[2] != 0;
 
-    *to = {l.exponent, a.row, a.plane, {{0, 1, 0}, {4, 4, 0}}};
-    if (k <= 1) {
-        to->exponent = k == 0 ? a.first : highest;
-        to->plane = 0;
-        return a.row > 0 && (k == 0 || highest != a.first);
+        if (step == STEP_FIRST)
+            return min(list.count, 2u);
+        if (step == STEP_EXPONENTS)
+            return list.count - min(list.count, 2u);
+        if (step == STEP_LAST)
+            return is_across ? list.count : 0;
+        if (row == 0 || (step > STEP_ROWS && plane == 0))
+            return 0;
+        if (step == STEP_ROWS)
+            return list.at[list.count > 1] != chosen.exponent ? 2 : 1;
+        return step != STEP_ROWS_AGAIN || chosen.orders[2] > 0;
     }
-    if (k == 2)
-        to->range = float_range{{x, y, 1}, {x, y, 3}};
-    else if (k == 3)
-        to->range = float_range{{0, 0, z}, {4, 4, z}};
-    else
-        to->row = a.plane, to->plane = 0;
-    return a.row > 0 && a.plane > 0 && (k != 3 || z > 0);
-}
 
-/* Attempt number step; false: it is left out. */
-__device__ inline bool attempt_at(const attempts &a, const float_layout &l, uint32_t step,
-                                  attempt *to)
-{
-    const uint8_t x = l.orders[0];
+    __device__ attempt along(uint32_t step, uint32_t k) const
+    {
+        const uint32_t exponent = list.at[step == STEP_FIRST ? k : k + 2];
+        const bool is_free = step == STEP_FIRST || (exponent & FLOAT_DECIMAL) != 0;
+        const uint8_t x = chosen.orders[0];
 
-    if (step < a.list.count) {
-        const bool is_free = step < 2 || (a.list.at[step] & FLOAT_DECIMAL) != 0;
-        *to = {a.list.at[step], 0, 0, {{x, 0, 0}, {x, 0, 0}}};
         if (is_free)
-            to->range = float_range{{0, 0, 0}, {4, 0, 0}};
-        return true;
+            return {exponent, 0, 0, {{0, 0, 0}, {4, 0, 0}}};
+        return {exponent, 0, 0, {{x, 0, 0}, {x, 0, 0}}};
     }
-    step -= a.list.count;
-    if (step < ORDER_STEPS)
-        return try_orders(a, l, step, to);
-    const uint8_t *orders = a.chosen.orders;
-    *to = {a.list.at[step - ORDER_STEPS],
-           a.chosen.strides[1],
-           a.chosen.strides[2],
-           {{orders[0], orders[1], orders[2]}, {orders[0], orders[1], orders[2]}}};
-    return (orders[1] > 0 || orders[2] > 0) && to->exponent != a.chosen.exponent;
-}
+
+    __device__ attempt at(uint32_t step, uint32_t k) const
+    {
+        const uint8_t x = chosen.orders[0], y = chosen.orders[1], z = chosen.orders[2];
+
+        if (step <= STEP_EXPONENTS)
+            return along(step, k);
+        if (step == STEP_LAST)
+            return {list.at[k], chosen.strides[1], chosen.strides[2], {{x, y, z}, {x, y, z}}};
+        if (step == STEP_PLANES)
+            return {chosen.exponent, row, plane, {{x, y, 1}, {x, y, 3}}};
+        if (step == STEP_ROWS_AGAIN)
+            return {chosen.exponent, row, plane, {{0, 0, z}, {4, 4, z}}};
+        return {k == 0 ? chosen.exponent : list.at[list.count > 1],
+                step == STEP_ROWS ? row : plane,
+                0,
+                {{0, 1, 0}, {4, 4, 0}}};
+    }
+};
 
 /* By a block: the whole layout but for the type. False, for all threads: there is none. */
 template <typename T>
@@ -134,21 +141,15 @@ __device__ inline bool choose(learn_shared *s, const extent &e, uint32_t row, ui
 {
     const uint32_t all = FLOAT_WINDOWS * (FLOAT_BLOCK - FLOAT_HISTORY) * element<T>::BITS;
     choice c = {*layout, UINT32_MAX};
-    attempts a = {{}, row, plane, 0, {}};
 
     c.layout.shift = find_shift<T>(c.layout, e, &s->room);
-    a.list = list_exponents<T>(&s->windows, e, c.layout);
-    for (uint32_t step = 0; step < 2 * a.list.count + ORDER_STEPS; step++) {
-        attempt its;
-        if (step == a.list.count) {
-            a.first = c.layout.exponent;
-            if (a.row == 0 && !flat)
-                find_rows<T>(&s->rows, e, c.layout, &a.row, &a.plane, &s->room);
-        }
-        if (step == a.list.count + ORDER_STEPS)
-            a.chosen = c.layout;
-        if (attempt_at(a, c.layout, step, &its))
-            improve<T>(&s->windows, e, &c, its, &s->room);
+    plan p = {list_exponents<T>(&s->windows, e, c.layout), row, plane, {}};
+    for (uint32_t step = 0; step < STEPS; step++) { /* one place calls improve, which is long */
+        if (step == STEP_ROWS && row == 0 && !flat)
+            find_rows<T>(&s->rows, e, c.layout, &p.row, &p.plane, &s->room);
+        p.chosen = c.layout;
+        if (p.count(step) > 0)
+            improve<T>(&s->windows, e, &c, p, step, &s->room);
     }
     if ((c.layout.exponent & FLOAT_DECIMAL) != 0)
         c.layout.shift = 0;
@@ -195,7 +196,8 @@ __device__ inline bool learn_layout(learn_shared *s, const cuda_frame &frame, co
                                : choose<uint64_t>(s, e, row, plane, dims[0] > 0, l);
 }
 
-/* A block for each frame, of THREADS or THREADS_MAX threads. One with chunks that the codec has not gets no part. */
+/* A block for each frame, of THREADS or THREADS_MAX threads. One with chunks that the codec has not
+ * gets no part. */
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {

@@ -154,15 +154,15 @@ template <typename T> __device__ inline T zigzag(T x)
     return (T)((T)(x << 1) ^ sign_of(x));
 }
 
-/* Bits of the longest zigzag. */
+/* Bits of the longest number. */
 template <typename T> __device__ inline uint32_t need_of(const group<T> &x)
 {
     T all = 0;
 
 #pragma unroll
     for (unsigned i = 0; i < FLOAT_GROUP; i++)
-        all |= zigzag(x.at[i]);
-    return bit_length(all);
+        all |= x.at[i];
+    return sizeof(T) == 8 ? bit_length(all) : 32 - (uint32_t)__clz((int)all);
 }
 
 /* Planes of a group: byte j of word b is plane 8 b + j. */
@@ -170,29 +170,43 @@ template <typename T> struct planes {
     uint64_t word[sizeof(T)];
 };
 
-template <typename T> __device__ inline planes<T> planes_of(const group<T> &x)
+/* Byte b of eight numbers. */
+template <typename T> __device__ inline uint64_t bytes_of(const group<T> &x, unsigned b)
 {
-    planes<T> p;
+    const unsigned pick = b % 4 | (b % 4 + 4) << 4;
+    uint32_t pairs[FLOAT_GROUP / 2];
 
 #pragma unroll
-    for (unsigned b = 0; b < sizeof(T); b++) {
-        uint64_t bytes = 0;
+    for (unsigned i = 0; i < FLOAT_GROUP / 2; i++)
+        pairs[i] = __byte_perm((uint32_t)(x.at[2 * i] >> 8 * (b - b % 4)),
+                               (uint32_t)(x.at[2 * i + 1] >> 8 * (b - b % 4)), pick);
+    return (uint64_t)__byte_perm(pairs[2], pairs[3], 0x5410) << 32 |
+           __byte_perm(pairs[0], pairs[1], 0x5410);
+}
+
+/* The first `most` planes of numbers; the same in all lanes. */
+template <typename T> __device__ inline planes<T> planes_of(const group<T> &x, uint32_t most)
+{
+    planes<T> p = {};
+
 #pragma unroll
-        for (unsigned i = 0; i < FLOAT_GROUP; i++)
-            bytes |= (uint64_t)(zigzag(x.at[i]) >> 8 * b & 0xff) << 8 * i;
-        p.word[b] = transposed(bytes);
-    }
+    for (unsigned b = 0; b < sizeof(T); b++)
+        if (8 * b < most)
+            p.word[b] = transposed(bytes_of(x, b));
     return p;
 }
 
-/* The first `width` of the planes to any address. */
+/* The first `width` of the planes, `most` in all lanes, to any address. */
 template <typename T>
-__device__ inline void store_planes(const planes<T> &p, uint32_t width, uint8_t *to)
+__device__ inline void store_planes(const planes<T> &p, uint32_t width, uint32_t most, uint8_t *to)
 {
 #pragma unroll
-    for (unsigned k = 0; k < 8 * sizeof(T); k++)
+    for (unsigned k = 0; k < 8 * sizeof(T); k++) {
+        if (k % 4 == 0 && k >= most)
+            break;
         if (k < width)
             to[k] = (uint8_t)(p.word[k / 8] >> 8 * (k % 8));
+    }
 }
 
 /* `width` planes at byte `at` of a cell to the group's values. */

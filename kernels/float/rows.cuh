@@ -3,7 +3,7 @@
 #ifndef BALE_KERNELS_FLOAT_ROWS_CUH
 #define BALE_KERNELS_FLOAT_ROWS_CUH
 
-#include "kernels/float/integers.cuh"
+#include "kernels/float/cells.cuh"
 #include "kernels/float/windows.cuh"
 
 namespace bale_float
@@ -12,7 +12,7 @@ struct row_shared {
     uint4 values[BALE_CUDA_CELL / sizeof(uint4)];
     uint8_t bytes[FLOAT_ROW_SPAN + 8]; /* differences; words behind them are read */
     uint32_t lengths;
-    marks m;
+    uint32_t marks[2][FLOAT_ROW_SPAN / 32];
 };
 
 /* ---- Differences as bytes ---- */
@@ -208,8 +208,11 @@ __device__ inline void find_rows(row_shared *s, const extent &e, const float_lay
 
     if (most < 2 * FLOAT_BLOCK)
         return;
-    map_all(map_of<T>(l), pattern_source{e.raw + at + l.lead, l.big_endian}, count, values, &s->m,
-            room);
+    const integers<T> q = {
+        map_of<T>(l), {e.raw + at + l.lead, l.big_endian}, {s->marks[0], s->marks[1]}};
+    if (q.map.is_decimal)
+        mark_decimals<T>(q.map, q.from, count, q.m, room);
+    load_cell(q, cell{{0, count, 0}, 0, count}, halo{}, values, room);
     quantise(s, series<T>{values, 0}, count);
     const uint32_t first = find_stride(s, most, room);
     quantise(s, series<T>{values, first}, count - first);

@@ -8,8 +8,9 @@
 
 namespace bale_float
 {
-constexpr uint32_t TYPES = 28;       /* sizes, places and byte orders */
-constexpr uint32_t TYPE_BEHIND = 16; /* bytes behind a window: the lead, and an element */
+constexpr uint32_t TYPES = 28;         /* sizes, places and byte orders */
+constexpr uint32_t TYPE_BEHIND = 16;   /* bytes behind a window: the lead, and an element */
+constexpr uint32_t SHIFT_FIRST = 8192; /* bytes in which an odd element is looked for first */
 constexpr uint32_t TYPE_WORDS = (FLOAT_TYPE_BYTES + TYPE_BEHIND) / 4;
 
 struct type_shared {
@@ -19,8 +20,8 @@ struct type_shared {
     uint32_t costs[TYPES][FLOAT_KINDS];
 };
 
-/* By a warp, with an element of each lane: E of decimals with the least number of digits that nearly
- * all numbers of these have behind the point; 0: there is none. */
+/* By a warp, with an element of each lane: E of decimals with the least number of digits that
+ * nearly all numbers of these have behind the point; 0: there is none. */
 template <typename T> __device__ inline uint32_t find_decimals(T probed)
 {
     static_assert(FLOAT_PROBED == 32, "an element for each lane");
@@ -237,17 +238,23 @@ __device__ inline uint64_t bits_of_chunk(const uint8_t *raw, uint32_t from, uint
     return any;
 }
 
-/* By a block: low bits that are zero in all elements. */
+/* By a block: low bits that are zero in all elements. An odd element is looked for in a few bytes
+ * first, and then in more and more. */
 template <typename T>
 __device__ inline uint8_t find_shift(const float_layout &l, const extent &e, warp_values *room)
 {
     const unsigned most = l.is_float ? element<T>::MANTISSA : element<T>::BITS - 1;
+    uint32_t chunk = 0, from = l.lead, piece = SHIFT_FIRST;
     T any = 0;
 
-    for (uint32_t at = 0; at < e.length && (any & 1) == 0; at += e.chunk) {
-        const extents its = extents_of(l, min(e.length - at, e.chunk));
-        uint64_t bits =
-            bits_of_chunk(e.raw + at, its.lead, its.lead + its.count * (uint32_t)sizeof(T), room);
+    while (chunk < e.length && (any & 1) == 0) {
+        const extents its = extents_of(l, min(e.length - chunk, e.chunk));
+        const uint32_t end = its.lead + its.count * (uint32_t)sizeof(T);
+        const uint32_t to = min(from + piece, end);
+        uint64_t bits = from < to ? bits_of_chunk(e.raw + chunk, from, to, room) : 0;
+        from = to, piece = min(4 * piece, e.chunk);
+        if (to >= end)
+            chunk += e.chunk, from = l.lead;
         bits = l.lead > 0 ? bits >> 8 * l.lead | bits << (64 - 8 * l.lead) : bits;
         bits |= sizeof(T) < 8 ? bits >> 32 : 0;
         bits |= sizeof(T) < 4 ? bits >> 16 : 0;

@@ -1,5 +1,5 @@
 /* float on the device: what an extent's windows take with an exponent and orders (spec.md, What an
- * encoder chooses, 3 to 5 and 7). A warp has a window: two elements, 2 i and 2 i + 1, in each lane i. */
+ * encoder chooses, 3 to 5 and 7). */
 #ifndef BALE_KERNELS_FLOAT_WINDOWS_CUH
 #define BALE_KERNELS_FLOAT_WINDOWS_CUH
 
@@ -16,10 +16,18 @@ struct extent {
     uint32_t chunk; /* bytes */
 };
 
-struct window_shared {
+/* Attempts that do not depend on each other, at most. */
+constexpr uint32_t ATTEMPTS_MAX = FLOAT_EXPONENTS;
+
+/* Of an attempt. */
+struct attempt_costs {
     uint32_t groups[FLOAT_PLANES][FLOAT_ORDERS][FLOAT_ORDERS]; /* bytes, by orders along z, y, x */
     uint32_t bits;                                             /* raw ones */
-    uint32_t exponent;                                         /* the greatest */
+};
+
+struct window_shared {
+    attempt_costs costs[ATTEMPTS_MAX];
+    uint32_t exponent; /* the greatest */
     uint64_t probed[FLOAT_PROBED];
 };
 
@@ -50,69 +58,100 @@ struct attempt {
     float_range range;
 };
 
-/* Two elements' values. */
-template <typename T> struct pair {
-    T at[2];
+/* A warp has two windows, and a lane four elements of one. */
+constexpr uint32_t LANE_ELEMENTS = 4, WINDOW_LANES = FLOAT_BLOCK / LANE_ELEMENTS;
+constexpr uint32_t WINDOW_PAIRS = FLOAT_WINDOWS * WINDOW_LANES / 32;
+
+template <typename T> struct lane_values {
+    T at[LANE_ELEMENTS];
 };
 
-/* By a warp: the integers of the 64 elements from `first` on; *bits is the lane's share of the bits
- * that they have besides. */
-template <typename T>
-__device__ inline pair<T> map_row(const float_map &map, const uint8_t *chunk, uint32_t first,
-                                  bool big_endian, uint32_t *bits)
+__device__ inline uint32_t lane_of_window()
 {
-    pair<T> q;
-    bool is[2];
+    return bale_warp::lane() % WINDOW_LANES;
+}
+
+/* By a warp: exceptions become the integer before them in their window, or 0. */
+template <typename T>
+__device__ inline void fill_exceptions(lane_values<T> *q, const bool is[LANE_ELEMENTS])
+{
+    using S = typename wide<T>::type;
+    const uint32_t first = bale_warp::lane() - lane_of_window();
+    T last = 0;
+    bool any = false;
+
+    for (uint32_t k = 0; k < LANE_ELEMENTS; k++)
+        if (is[k])
+            last = q->at[k], any = true;
+    const uint32_t before =
+        __ballot_sync(bale_warp::ALL, any) & bale_warp::lower_lanes() & ~((1u << first) - 1);
+    const S other = __shfl_sync(bale_warp::ALL, (S)last, before != 0 ? 31 - __clz((int)before) : 0);
+    last = before != 0 ? (T)other : (T)0;
+    for (uint32_t k = 0; k < LANE_ELEMENTS; k++) {
+        last = is[k] ? q->at[k] : last;
+        q->at[k] = last;
+    }
+}
+
+/* By a warp: a lane's integers of patterns from `first` on, where it has some; *bits is its share
+ * of the bits that they have besides. */
+template <typename T>
+__device__ inline lane_values<T> map_lane(const float_map &map, const uint8_t *first,
+                                          bool big_endian, bool is_there, uint32_t *bits)
+{
+    const bool is_aligned = (uintptr_t)first % sizeof(T) == 0;
+    lane_values<T> q = {};
+    bool is[LANE_ELEMENTS] = {};
 
     *bits = 0;
-    for (unsigned k = 0; k < 2; k++) {
-        const uint32_t i = first + 2 * bale_warp::lane() + k;
+#pragma unroll
+    for (uint32_t k = 0; k < LANE_ELEMENTS && is_there; k++)
+        q.at[k] =
+            is_aligned ? ((const T *)first)[k] : load_element<T>(first + k * sizeof(T), false);
+#pragma unroll
+    for (uint32_t k = 0; k < LANE_ELEMENTS && is_there; k++) {
         unsigned its;
-        q.at[k] = 0;
-        is[k] = map_element(map, load_element<T>(chunk + (size_t)i * sizeof(T), big_endian),
-                            &q.at[k], &its);
+        is[k] = map_element(map, big_endian ? swapped(q.at[k]) : q.at[k], &q.at[k], &its);
         *bits += is[k] ? its : 8 * element<T>::EXCEPTION;
     }
-    if (!map.is_decimal)
-        return q;
-    using S = typename wide<T>::type;
-    const uint32_t before =
-        __ballot_sync(bale_warp::ALL, is[0] || is[1]) & bale_warp::lower_lanes();
-    const S last = is[1] ? q.at[1] : q.at[0];
-    const S other = __shfl_sync(bale_warp::ALL, last, before != 0 ? 31 - __clz((int)before) : 0);
-    if (!is[0])
-        q.at[0] = before != 0 ? (T)other : (T)0;
-    if (!is[1])
-        q.at[1] = q.at[0];
+    if (map.is_decimal)
+        fill_exceptions(&q, is);
     return q;
 }
 
-/* By a warp: what the seven groups behind the history take. */
-template <typename T> __device__ inline uint32_t groups_of(const pair<T> &x)
+/* By a warp: what the seven groups behind the history take, of both windows. */
+template <typename T> __device__ inline uint32_t groups_of(const lane_values<T> &x)
 {
     using S = typename wide<T>::type;
-    S all = (S)(T)(zigzag(x.at[0]) | zigzag(x.at[1]));
+    S all = 0;
 
+#pragma unroll
+    for (uint32_t k = 0; k < LANE_ELEMENTS; k++)
+        all |= zigzag(x.at[k]);
     all |= __shfl_xor_sync(bale_warp::ALL, all, 1);
-    all |= __shfl_xor_sync(bale_warp::ALL, all, 2);
-    const bool counts = bale_warp::lane() % 4 == 0 && bale_warp::lane() >= FLOAT_HISTORY / 2;
-    return __reduce_add_sync(bale_warp::ALL, counts ? bit_length(all) : 0);
+    const uint32_t length = sizeof(T) == 8 ? bit_length(all) : 32 - (uint32_t)__clz((int)all);
+    const bool counts =
+        bale_warp::lane() % 2 == 0 && lane_of_window() >= FLOAT_HISTORY / LANE_ELEMENTS;
+    return __reduce_add_sync(bale_warp::ALL, counts ? length : 0);
 }
 
-/* By a warp: adds what a window takes after orders along x. */
+/* By a warp: tries orders along x. The cost of order x is added in lane `first` + x. */
 template <typename T>
-__device__ inline void try_along(pair<T> x, const float_range &range, uint32_t costs[FLOAT_ORDERS])
+__device__ inline void try_along(lane_values<T> x, const float_range &range, uint32_t first,
+                                 uint32_t *cost)
 {
     using S = typename wide<T>::type;
 
-    for (unsigned order = 0; order <= range.most[0]; order++) {
+    for (uint32_t order = 0; order <= range.most[0]; order++) {
         if (order >= range.least[0]) {
-            const uint32_t cost = groups_of(x);
-            if (bale_warp::lane() == 0)
-                atomicAdd(&costs[order], cost);
+            const uint32_t its = groups_of(x);
+            *cost += bale_warp::lane() == first + order ? its : 0;
         }
-        const T before = (T)__shfl_up_sync(bale_warp::ALL, (S)x.at[1], 1);
-        x = {{bale_warp::lane() == 0 ? (T)0 : (T)(x.at[0] - before), (T)(x.at[1] - x.at[0])}};
+        const T before = (T)__shfl_up_sync(bale_warp::ALL, (S)x.at[LANE_ELEMENTS - 1], 1);
+#pragma unroll
+        for (uint32_t k = LANE_ELEMENTS - 1; k > 0; k--)
+            x.at[k] = (T)(x.at[k] - x.at[k - 1]);
+        x.at[0] = lane_of_window() == 0 ? (T)0 : (T)(x.at[0] - before);
     }
 }
 
@@ -122,91 +161,118 @@ __device__ inline uint32_t binomial(uint32_t n, uint32_t k)
     return k == 0 || k == n ? 1 : n;
 }
 
-/* By a warp: tries orders in a window. Rows and planes before it are looked at as far as the chunk
- * has them. */
+/* By a warp: tries orders in two windows. Rows and planes before them are looked at as far as the
+ * chunk has them. */
 template <typename T>
-__device__ inline void try_window(window_shared *s, const extent &e, const float_layout &l,
-                                  const float_map &map, uint32_t window, const attempt &its)
+__device__ inline void try_windows(attempt_costs *costs, const extent &e, const float_layout &l,
+                                   const float_map &map, uint32_t windows, const attempt &its)
 {
     using S = typename wide<T>::type;
+    static_assert(FLOAT_ORDERS * FLOAT_ORDERS <= 32, "a lane for each pair of orders");
     const float_range &range = its.range;
-    const uint32_t row = its.row, plane = its.plane;
-    const window_place at = window_at(e, l, window);
+    const uint32_t row = its.row, plane = its.plane, lane = bale_warp::lane();
+    const window_place at = window_at(e, l, 2 * windows + lane / WINDOW_LANES);
     const uint32_t rows = row == 0 ? 0 : min(at.first / row, (uint32_t)range.most[1]);
     const uint32_t left = at.first - rows * row;
     const uint32_t planes = plane == 0 ? 0 : min(left / plane, (uint32_t)range.most[2]);
+    const uint8_t *own =
+        at.chunk + (size_t)(at.first + LANE_ELEMENTS * lane_of_window()) * sizeof(T);
 
     for (uint32_t z = range.least[2]; z <= range.most[2]; z++) {
         const uint32_t passes = min(z, planes);
-        pair<T> rows_at[FLOAT_ORDERS];
+        lane_values<T> rows_at[FLOAT_ORDERS];
+        uint32_t cost = 0;
 #pragma unroll
         for (uint32_t y = 0; y < FLOAT_ORDERS; y++) {
             rows_at[y] = {};
-            for (uint32_t k = 0; y <= rows && k <= passes; k++) {
+            for (uint32_t k = 0; y <= range.most[1] && k <= z; k++) {
                 uint32_t bits;
-                const pair<T> q =
-                    map_row<T>(map, at.chunk, at.first - k * plane - y * row, l.big_endian, &bits);
+                const bool is_there = y <= rows && k <= passes;
+                const lane_values<T> q =
+                    map_lane<T>(map, own - (size_t)(is_there ? k * plane + y * row : 0) * sizeof(T),
+                                l.big_endian, is_there, &bits);
                 const S times = k % 2 != 0 ? (S)0 - (S)binomial(passes, k) : binomial(passes, k);
-                rows_at[y].at[0] += (T)(times * q.at[0]);
-                rows_at[y].at[1] += (T)(times * q.at[1]);
+#pragma unroll
+                for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
+                    rows_at[y].at[n] =
+                        (T)(rows_at[y].at[n] + (is_there ? (T)(times * q.at[n]) : (T)0));
                 if (z == range.least[2] && y == 0 && k == 0) {
                     bits = __reduce_add_sync(bale_warp::ALL, bits);
-                    if (bale_warp::lane() == 0)
-                        atomicAdd(&s->bits, bits);
+                    if (lane == 0 && bits > 0)
+                        atomicAdd(&costs->bits, bits);
                 }
             }
         }
         for (uint32_t y = 0; y <= range.most[1]; y++) {
             if (y >= range.least[1])
-                try_along(rows_at[0], range, s->groups[z][y]);
+                try_along(rows_at[0], range, y * FLOAT_ORDERS, &cost);
 #pragma unroll
             for (uint32_t j = 0; j + 1 < FLOAT_ORDERS; j++)
-                if (y + j < rows)
-                    for (unsigned k = 0; k < 2; k++)
-                        rows_at[j].at[k] = (T)(rows_at[j].at[k] - rows_at[j + 1].at[k]);
+#pragma unroll
+                for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
+                    if (y + j < rows)
+                        rows_at[j].at[n] = (T)(rows_at[j].at[n] - rows_at[j + 1].at[n]);
         }
+        if (cost > 0)
+            atomicAdd(&costs->groups[z][0][0] + lane, cost);
     }
 }
 
-/* By a block: takes E, the orders, the row and the plane where they cost less than the choice. */
-template <typename T>
-__device__ inline void improve(window_shared *s, const extent &e, choice *c, const attempt &its,
-                               warp_values *room)
+/* What an attempt costs with the orders n, if it tries them. */
+__device__ inline uint32_t cost_of_orders(const attempt_costs &costs, const float_range &range,
+                                          uint32_t n)
 {
-    constexpr uint32_t COSTS = FLOAT_PLANES * FLOAT_ORDERS * FLOAT_ORDERS;
-    static_assert(COSTS <= 128 && COSTS <= THREADS, "seven bits of a key, and a thread for each");
-    const float_range &range = its.range;
-    float_layout with = c->layout;
-
-    with.exponent = (uint16_t)its.exponent;
-    with.shift = (its.exponent & FLOAT_DECIMAL) != 0 ? 0 : with.shift;
-    const float_map map = map_of<T>(with);
-    if (threadIdx.x < COSTS)
-        (&s->groups[0][0][0])[threadIdx.x] = 0;
-    if (threadIdx.x == 0)
-        s->bits = 0;
-    __syncthreads();
-    for (uint32_t window = threadIdx.x / 32; window < FLOAT_WINDOWS; window += warps())
-        try_window<T>(s, e, with, map, window, its);
-    __syncthreads();
-    const uint32_t n = threadIdx.x, x = n % FLOAT_ORDERS, y = n / FLOAT_ORDERS % FLOAT_ORDERS,
+    const uint32_t x = n % FLOAT_ORDERS, y = n / FLOAT_ORDERS % FLOAT_ORDERS,
                    z = n / FLOAT_ORDERS / FLOAT_ORDERS;
-    const uint32_t bits = s->bits - s->bits / (FLOAT_BLOCK / FLOAT_HISTORY);
-    const bool tried = n < COSTS && x >= range.least[0] && x <= range.most[0] &&
-                       y >= range.least[1] && y <= range.most[1] && z >= range.least[2] &&
-                       z <= range.most[2];
-    const uint32_t key = least_of_all(
-        tried ? (FLOAT_GROUP * (&s->groups[0][0][0])[n] + bits) << 7 | n : UINT32_MAX, room);
-    if (key >> 7 >= c->least)
+    const uint32_t bits = costs.bits - costs.bits / (FLOAT_BLOCK / FLOAT_HISTORY);
+    const bool is_tried = x >= range.least[0] && x <= range.most[0] && y >= range.least[1] &&
+                          y <= range.most[1] && z >= range.least[2] && z <= range.most[2];
+
+    return is_tried ? FLOAT_GROUP * costs.groups[z][y][x] + bits : UINT32_MAX;
+}
+
+/* By a block: of a step's attempts takes the E, orders, row and plane that cost least, the first of
+ * them, if this is less than the choice. */
+template <typename T, typename P>
+__device__ inline void improve(window_shared *s, const extent &e, choice *c, const P &plan,
+                               uint32_t step, warp_values *room)
+{
+    const uint32_t count = plan.count(step);
+    constexpr uint32_t ORDERS = FLOAT_PLANES * FLOAT_ORDERS * FLOAT_ORDERS;
+    static_assert(ORDERS <= 128 && ATTEMPTS_MAX <= 8, "ten bits of a key");
+    uint32_t key = UINT32_MAX;
+
+    for (uint32_t k = threadIdx.x; k < count * sizeof(attempt_costs) / 4; k += blockDim.x)
+        ((uint32_t *)s->costs)[k] = 0;
+    __syncthreads();
+    for (uint32_t task = threadIdx.x / 32; task < count * WINDOW_PAIRS; task += warps()) {
+        const attempt its = plan.at(step, task / WINDOW_PAIRS);
+        float_layout with = c->layout;
+        with.exponent = (uint16_t)its.exponent;
+        with.shift = (its.exponent & FLOAT_DECIMAL) != 0 ? 0 : with.shift;
+        try_windows<T>(&s->costs[task / WINDOW_PAIRS], e, with, map_of<T>(with),
+                       task % WINDOW_PAIRS, its);
+    }
+    __syncthreads();
+    for (uint32_t n = threadIdx.x; n < count * 128; n += blockDim.x) {
+        const attempt its = plan.at(step, n / 128);
+        const uint32_t cost =
+            n % 128 < ORDERS ? cost_of_orders(s->costs[n / 128], its.range, n % 128) : UINT32_MAX;
+        key = min(key, cost == UINT32_MAX ? cost : cost << 10 | n);
+    }
+    key = least_of_all(key, room);
+    if (key >> 10 >= c->least || key == UINT32_MAX)
         return;
-    c->least = key >> 7;
-    c->layout.exponent = (uint16_t)its.exponent;
-    c->layout.orders[0] = (uint8_t)((key & 127) % FLOAT_ORDERS);
-    c->layout.orders[1] = (uint8_t)((key & 127) / FLOAT_ORDERS % FLOAT_ORDERS);
-    c->layout.orders[2] = (uint8_t)((key & 127) / FLOAT_ORDERS / FLOAT_ORDERS);
+    const attempt best = plan.at(step, key >> 7 & 7);
+    const uint32_t n = key & 127;
+    c->least = key >> 10;
+    c->layout.exponent = (uint16_t)best.exponent;
+    c->layout.orders[0] = (uint8_t)(n % FLOAT_ORDERS);
+    c->layout.orders[1] = (uint8_t)(n / FLOAT_ORDERS % FLOAT_ORDERS);
+    c->layout.orders[2] = (uint8_t)(n / FLOAT_ORDERS / FLOAT_ORDERS);
     c->layout.strides[0] = c->layout.orders[0] > 0;
-    c->layout.strides[1] = c->layout.orders[1] > 0 ? its.row : 0;
-    c->layout.strides[2] = c->layout.orders[2] > 0 ? its.plane : 0;
+    c->layout.strides[1] = c->layout.orders[1] > 0 ? best.row : 0;
+    c->layout.strides[2] = c->layout.orders[2] > 0 ? best.plane : 0;
 }
 } // namespace bale_float
 

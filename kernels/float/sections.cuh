@@ -1,0 +1,47 @@
+/* float on the device: the sections of a chunk that is decoded, and the widths of its groups; the
+ * bytes are hostile (spec.md, Chunk). */
+#ifndef BALE_KERNELS_FLOAT_SECTIONS_CUH
+#define BALE_KERNELS_FLOAT_SECTIONS_CUH
+
+#include "kernels/float/block.cuh"
+#include "kernels/float/planes.cuh"
+
+namespace bale_float
+{
+/* A chunk that is decoded: its sections begin at these bytes of its cell. */
+struct sections {
+    const uint8_t *cell;
+    uint32_t planes, bits, bits_length;
+};
+
+/* Bytes before a block's deltas, in its chunk, and its planes, in their section. */
+struct block_places {
+    uint32_t deltas, planes;
+};
+
+/* By a block: the widths of a thread's block of elements, if it is below `end`, and its places;
+ * *next: those of the first thread's, and then those behind all. False, for all threads: a rule is
+ * broken. */
+__device__ inline bool next_widths(const extents &its, const sections &from, uint32_t length,
+                                   uint32_t b, uint32_t end, unsigned size_bits, widths *w,
+                                   block_places *its_places, block_places *next, warp_values *room)
+{
+    const uint32_t header = b < end ? from.cell[its.lead + its.tail + b] : 0;
+    uint32_t deltas, planes;
+
+    its_places->deltas = next->deltas + sum_before(header >> 6, room, &deltas);
+    next->deltas += deltas;
+    *w = {};
+    if (next->deltas > length)
+        return false;
+    const bool fine = b >= end || read_widths(header, from.cell + its_places->deltas,
+                                              groups_there(its.count, b), size_bits, w);
+    if (!__syncthreads_and(fine))
+        return false;
+    its_places->planes = next->planes + sum_before(sum_of_bytes(w->widths), room, &planes);
+    next->planes += planes;
+    return true;
+}
+} // namespace bale_float
+
+#endif
