@@ -1,96 +1,143 @@
-/* cusz on the device: codes on their way into a chunk, by a warp for a segment. */
+/* cusz on the device: codes on their way into a chunk. */
 #ifndef BALE_KERNELS_CUSZ_BITS_CUH
 #define BALE_KERNELS_CUSZ_BITS_CUH
 
-#include "kernels/cusz/elements.cuh"
+#include "kernels/cusz/coder.cuh"
 
 namespace bale_cusz
 {
 /* What is written of a chunk by one block: the words [begin, end) of its stored bytes, in which the
- * codes of its segments begin. What is left of the last word is the next segments', so the block
- * goes on with these as far as it needs. last: the chunk's last word with codes, of which only
- * bytes are written, for behind them the list begins; the block keeps it in shared memory. */
+ * codes of its groups begin. What is left of the last word is the next groups', so the block goes
+ * on with these as far as it needs. last: the chunk's last word with codes, of which only bytes are
+ * written, for behind them the list begins; the block keeps it in shared memory. */
 struct target {
     uint32_t *words;
     uint32_t begin, end, last;
     uint32_t *last_word;
 
-    __device__ void add(uint32_t at, uint32_t bits) const
+    /* partial: other groups have bits in it. */
+    __device__ void put(uint32_t at, uint32_t bits, bool partial) const
     {
-        if (at < begin || at >= end || bits == 0)
+        if (at < begin || at >= end)
             return;
         if (at == last)
             atomicOr(last_word, bits);
-        else
+        else if (partial)
             atomicOr(&words[at], swapped(bits));
+        else
+            words[at] = swapped(bits);
     }
 };
 
-/* By a warp: bits on their way to their place. */
-class bit_writer
+/* By a lane: its codes one behind the other, if they have 64 bits at most. */
+struct packed_codes {
+    uint64_t bits = 0;
+    uint32_t count = 0;
+
+    /* 63 bits at most. */
+    __device__ void put(uint64_t value, uint32_t length)
+    {
+        bits = bits << length | value;
+        count += length;
+    }
+};
+
+/* By a lane: adds 64 bits at most, of which the lowest are 0, to the words of a buffer. */
+__device__ inline void place_bits(uint32_t *buffer, uint32_t at, uint64_t left_aligned)
 {
-  public:
-    /* buffer: zeros; so it is left. */
-    __device__ bit_writer(uint32_t *buffer, const target &to, uint32_t at)
-        : buffer_(buffer), to_(to), word_(at / 32), held_(at % 32)
+    const uint32_t upper = (uint32_t)(left_aligned >> 32), lower = (uint32_t)left_aligned;
+    uint32_t *to = buffer + at / 32;
+    const uint32_t first = upper >> at % 32, second = __funnelshift_r(lower, upper, at % 32),
+                   third = at % 32 ? lower << (32 - at % 32) : 0;
+
+    if (first)
+        atomicOr(to, first);
+    if (second)
+        atomicOr(to + 1, second);
+    if (third)
+        atomicOr(to + 2, third);
+}
+
+/* By a lane: its codes one after the other into a buffer. */
+struct placed_codes {
+    uint32_t *buffer;
+    uint32_t at;
+
+    __device__ void put(uint64_t value, uint32_t length)
     {
+        if (length > 0)
+            place_bits(buffer, at, value << (64 - length));
+        at += length;
     }
-
-    __device__ bool is_behind() const
-    {
-        return word_ >= to_.end;
-    }
-
-    /* By all lanes: where the lane's bits begin, if it has so many; end() follows. */
-    __device__ void begin(uint32_t bits)
-    {
-        const uint32_t upto = bale_warp::inclusive_sum(bits);
-
-        at_ = held_ + upto - bits;
-        held_ += __shfl_sync(ALL, upto, 31);
-    }
-
-    /* By a lane: 32 bits at most. */
-    __device__ void put(uint32_t value, uint32_t bits)
-    {
-        const uint64_t placed = bits ? (uint64_t)value << (64 - bits) >> at_ % 32 : 0;
-
-        if ((uint32_t)(placed >> 32))
-            atomicOr(&buffer_[at_ / 32], (uint32_t)(placed >> 32));
-        if ((uint32_t)placed)
-            atomicOr(&buffer_[at_ / 32 + 1], (uint32_t)placed);
-        at_ += bits;
-    }
-
-    /* By all lanes: hands on the words that are full, or at the last one's end all. */
-    __device__ void end(bool all)
-    {
-        const uint32_t full = held_ / 32;
-
-        __syncwarp();
-        if (full == 0 && !all)
-            return;
-        const uint32_t left = buffer_[full];
-        for (uint32_t k = bale_warp::lane(); k < full; k += 32)
-            to_.add(word_ + k, buffer_[k]);
-        __syncwarp();
-        for (uint32_t k = bale_warp::lane(); k <= full; k += 32)
-            buffer_[k] = 0;
-        __syncwarp();
-        word_ += full;
-        held_ %= 32;
-        if (bale_warp::lane() == 0 && all)
-            to_.add(word_, left);
-        else if (bale_warp::lane() == 0)
-            buffer_[0] = left;
-        __syncwarp();
-    }
-
-  private:
-    uint32_t *buffer_;
-    const target &to_;
-    uint32_t word_, held_, at_;
 };
+
+/* By a lane: zeros as powers of two, the greatest first. */
+template <typename SINK> __device__ inline void put_run(SINK *to, const coder &codes, uint32_t run)
+{
+    while (run) {
+        if (run < CODED_RUNS && codes.runs[run].length > 0) {
+            to->put(codes.runs[run].bits, codes.runs[run].length);
+            return;
+        }
+        const uint32_t token = 31 - (uint32_t)__clz((int)run);
+        to->put(codes.tokens[token] >> 4, codes.tokens[token] & 15);
+        run -= 1u << token;
+    }
+}
+
+/* By a lane: a word, folded. */
+template <typename SINK, typename WORD>
+__device__ inline void put_word(SINK *to, const coder &codes, WORD word)
+{
+    uint32_t low;
+    const uint32_t code = code_of(codes, word, &low), length = code & 15;
+
+    to->put(code >> 4, length);
+    if (low > 0)
+        to->put((uint64_t)word & (((uint64_t)1 << low) - 1), low);
+}
+
+/* By a lane: a match. */
+template <typename SINK>
+__device__ inline void put_match(SINK *to, const coder &codes, uint32_t place)
+{
+    const uint32_t token = match_token(place), low = match_low(token);
+
+    to->put(codes.tokens[token] >> 4, codes.tokens[token] & 15);
+    to->put((place >> 8) & ((1u << low) - 1), low);
+    if (match_distance_bits(token))
+        to->put(place & 255, match_distance_bits(token));
+}
+
+/* By a lane: the words [FROM, TO) of those of a group that it has. run: zeros before them. Returns
+ * those behind the last that is not zero. */
+template <uint32_t FROM, uint32_t TO, typename SINK, typename WORD, bool QUICK, bool MATCHES>
+__device__ inline uint32_t put_words(SINK *to, const work<WORD, QUICK, MATCHES> &w,
+                                     const words_of_lane<WORD> &own, uint32_t nonzero,
+                                     const uint16_t *places, uint32_t run)
+{
+    const uint32_t writes = w.runs ? nonzero : (1u << own.there) - 1;
+
+#pragma unroll
+    for (uint32_t k = FROM; k < TO; k++) {
+        if (!(writes >> k & 1)) {
+            run++;
+            continue;
+        }
+        if constexpr (MATCHES) {
+            const uint32_t place = place_of(places, k);
+            if (place > COVERED)
+                put_match(to, *w.codes, place);
+            if (place != ALONE)
+                continue;
+        } else if (w.runs) {
+            put_run(to, *w.codes, run);
+            run = 0;
+        }
+        put_word(to, *w.codes, own.words[k]);
+    }
+    return run;
+}
 } // namespace bale_cusz
 
 #endif

@@ -19,71 +19,96 @@ unsigned threads_for(const cuda_batch *b)
 
 cudaError_t open()
 {
+    using namespace bale_cusz;
     using bale_launch::allow_shared_memory;
 
     return bale_launch::in_order(
+        [] { return allow_shared_memory((const void *)bale_cusz::decode, decode_room(LARGE)); },
         [] {
-            return allow_shared_memory((const void *)bale_cusz::decode,
-                                       bale_cusz::decode_room(LARGE));
+            return allow_shared_memory((const void *)count_matches<uint32_t>, sizeof(match_shared));
         },
         [] {
-            return allow_shared_memory((const void *)bale_cusz::count_matches,
-                                       sizeof(bale_cusz::match_shared));
+            return allow_shared_memory((const void *)count_matches<uint64_t>, sizeof(match_shared));
         },
         [] {
-            return allow_shared_memory((const void *)bale_cusz::measure<true>,
-                                       bale_cusz::ENCODE_ROOM<true>);
+            return allow_shared_memory((const void *)measure<uint32_t, true>, MEASURE_ROOM<true>);
         },
         [] {
-            return allow_shared_memory((const void *)bale_cusz::encode<true>,
-                                       bale_cusz::ENCODE_ROOM<true>);
+            return allow_shared_memory((const void *)measure<uint64_t, true>, MEASURE_ROOM<true>);
+        },
+        [] {
+            return allow_shared_memory((const void *)encode<uint32_t, true>, ENCODE_ROOM<true>);
+        },
+        [] {
+            return allow_shared_memory((const void *)encode<uint64_t, true>, ENCODE_ROOM<true>);
         });
 }
 
-/* Whether a frame is to have matches, or is not. */
-bool any_frame(const cuda_batch *b, bool matches)
+/* Whether there is a frame with words of the type, and matches or none. */
+template <typename WORD> bool any_frame(const cuda_batch *b, bool matches)
 {
-    for (uint32_t f = 0; f < b->frame_count; f++)
-        if ((b->host_frames[f].field.pipeline == BALE_PIPELINE_GPULZ_HUFFMAN) == matches)
+    for (uint32_t f = 0; f < b->frame_count; f++) {
+        const struct bale_field &field = b->host_frames[f].field;
+        if ((field.type == BALE_FIELD_F64) == (sizeof(WORD) == 8) &&
+            (field.pipeline == BALE_PIPELINE_GPULZ_HUFFMAN) == matches)
             return true;
+    }
     return false;
 }
 
-/* Launches a kernel with a block for each cell, if there are frames for it. */
+/* Launches a kernel with a block for each cell. */
 template <typename KERNEL>
-cudaError_t start(const cuda_batch *b, bool any, KERNEL kernel, unsigned threads, size_t shared)
+cudaError_t start(const cuda_batch *b, KERNEL kernel, unsigned threads, size_t shared)
 {
-    return any ? bale_launch::start(kernel, b->count, threads, shared, b->stream, b->chunks,
-                                    b->frames, b->lists)
-               : cudaSuccess;
+    return bale_launch::start(kernel, b->count, threads, shared, b->stream, b->chunks, b->frames,
+                              b->lists);
+}
+
+template <typename WORD> cudaError_t count_frames(const cuda_batch *b)
+{
+    using namespace bale_cusz;
+    cudaError_t error = cudaSuccess;
+
+    if (any_frame<WORD>(b, false))
+        error = start(b, count<WORD>, COUNT_THREADS, sizeof(count_shared));
+    if (!error && any_frame<WORD>(b, true))
+        error = start(b, count_matches<WORD>, MATCH_THREADS, sizeof(match_shared));
+    return error;
+}
+
+template <typename WORD, bool MATCHES> cudaError_t encode_frames(const cuda_batch *b)
+{
+    using namespace bale_cusz;
+
+    if (!any_frame<WORD>(b, MATCHES))
+        return cudaSuccess;
+    return bale_launch::in_order(
+        [=] { return start(b, measure<WORD, MATCHES>, ENCODE_THREADS, MEASURE_ROOM<MATCHES>); },
+        [=] {
+            return start(b, bale_cusz::encode<WORD, MATCHES>, ENCODE_THREADS, ENCODE_ROOM<MATCHES>);
+        });
 }
 
 /* Each kernel reads what the one before it has found out of all cells of a chunk or frame. */
 cudaError_t encode(const cuda_batch *b)
 {
     using namespace bale_cusz;
-    const bool plain = any_frame(b, false), matches = any_frame(b, true);
 
     return bale_launch::in_order(
         [=] {
             return cudaMemsetAsync(b->lists.parts, 0, b->frame_count * (size_t)BALE_CUDA_PART,
                                    b->stream);
         },
-        [=] { return start(b, true, sample, COUNT_THREADS, 0); },
-        [=] { return start(b, plain, count, COUNT_THREADS, 0); },
-        [=] { return start(b, matches, count_matches, MATCH_THREADS, sizeof(match_shared)); },
+        [=] { return start(b, sample, COUNT_THREADS, 0); },
+        [=] { return count_frames<uint32_t>(b); }, [=] { return count_frames<uint64_t>(b); },
         [=] {
             return bale_launch::start(learn, b->frame_count, LEARN_THREADS, 0, b->stream, b->chunks,
                                       b->frames, b->lists);
         },
-        [=] { return start(b, plain, measure<false>, ENCODE_THREADS, ENCODE_ROOM<false>); },
-        [=] { return start(b, matches, measure<true>, ENCODE_THREADS, ENCODE_ROOM<true>); },
-        [=] {
-            return start(b, plain, bale_cusz::encode<false>, ENCODE_THREADS, ENCODE_ROOM<false>);
-        },
-        [=] {
-            return start(b, matches, bale_cusz::encode<true>, ENCODE_THREADS, ENCODE_ROOM<true>);
-        });
+        [=] { return encode_frames<uint32_t, false>(b); },
+        [=] { return encode_frames<uint64_t, false>(b); },
+        [=] { return encode_frames<uint32_t, true>(b); },
+        [=] { return encode_frames<uint64_t, true>(b); });
 }
 
 cudaError_t decode(const cuda_batch *b)

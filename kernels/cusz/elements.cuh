@@ -17,11 +17,16 @@ template <> struct type_of<uint32_t> {
     typedef float element;
     typedef int32_t number;
     static constexpr double LIMIT = 0x1p30; /* multiples of more steps are none */
+    /* Of quick words: 1.5 * 2^23 as a float, and log2 of the folded words' limit. */
+    static constexpr uint32_t MAGIC_BITS = 0x4b400000;
+    static constexpr uint32_t QUICK_LOG2 = 22;
 };
 template <> struct type_of<uint64_t> {
     typedef double element;
     typedef int64_t number;
     static constexpr double LIMIT = 0x1p50;
+    static constexpr uint64_t MAGIC_BITS = 0x4338000000000000; /* 1.5 * 2^52 as a double */
+    static constexpr uint32_t QUICK_LOG2 = 50;
 };
 
 __device__ inline uint32_t swapped(uint32_t v)
@@ -70,8 +75,36 @@ template <typename WORD> struct row {
 /* A frame's rounding: kernels/round/round.h. */
 struct rounding {
     double step, inverse;
+    float narrow_inverse; /* of quick words of f32 */
     bool big_endian;
 };
+
+/* An array whose elements are all multiples, in the device's byte order and in their places, has
+ * quick words: an element x = T(q g) differs from q g by 2^-24 of it in f32, and the inverse from
+ * 1 / g by as much; so if q is less than 2^21, x times the inverse is nearer to q than to any other
+ * integer. In f64 it is 2^-53, and less than 2^49. The sum with MAGIC_BITS has q in its low bits.
+ * These bits stay in the word: differences have none of them. */
+__device__ inline uint32_t quick_word(const rounding &r, uint32_t bits)
+{
+    float x;
+    uint32_t sum_bits;
+
+    memcpy(&x, &bits, sizeof x);
+    const float sum = __fmaf_rn(x, r.narrow_inverse, 0x1.8p23f);
+    memcpy(&sum_bits, &sum, sizeof sum_bits);
+    return sum_bits;
+}
+
+__device__ inline uint64_t quick_word(const rounding &r, uint64_t bits)
+{
+    double x;
+    uint64_t sum_bits;
+
+    memcpy(&x, &bits, sizeof x);
+    const double sum = __fma_rn(x, r.inverse, 0x1.8p52);
+    memcpy(&sum_bits, &sum, sizeof sum_bits);
+    return sum_bits;
+}
 
 /* The element that a word stands for, as it is in the array. One multiplication and the conversion
  * round; there is nothing that could be contracted. */

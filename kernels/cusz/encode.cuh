@@ -1,203 +1,235 @@
-/* cusz on the device: encoding raw cells to packed ones, with the plan that learn() made. A block
- * for each cell of a chunk takes its share of the chunk's segments, and a warp one after the other:
- * first how many bits each has, and when all are known, the bits. */
+/* cusz on the device: encoding raw cells to packed ones, with the plan that learn() made, when the
+ * bits of all groups are known. A block for each cell of a chunk takes its share of the groups. */
 #ifndef BALE_KERNELS_CUSZ_ENCODE_CUH
 #define BALE_KERNELS_CUSZ_ENCODE_CUH
 
 #include "kernels/codec/shared.cuh"
 #include "kernels/cusz/bits.cuh"
-#include "kernels/cusz/learn.cuh"
-#include "kernels/cusz/step.cuh"
+#include "kernels/cusz/measure.cuh"
 
 namespace bale_cusz
 {
-constexpr unsigned ENCODE_THREADS = 256, ENCODE_WARPS = ENCODE_THREADS / 32;
-/* Of what 32 words become at most: each word 15 and 61 bits, or as many zeros; zeros before them 15
- * codes more; and what was left before. */
-constexpr uint32_t BUFFER = (32 * 76 + 15 * 15 + 31) / 32 + 2;
+/* Of what a group becomes at most: each word 15 and 61 bits; zeros before and behind, 15 codes more
+ * each; and what was in the first word. */
+constexpr uint32_t BUFFER = (GROUP * 76 + 2 * 15 * 15 + 31) / 32 + 2;
 
-/* Segments of a chunk, in the working memory of its cells: bits of each, and listed elements. */
-constexpr uint32_t SEGMENTS_OF_CELL = BALE_CUDA_CELL / 4 >> CUSZ_SEGMENT_MIN;
-static_assert(SEGMENTS_OF_CELL * 2 * sizeof(uint32_t) <= BALE_CUDA_WORK, "for each cell");
+/* Of a warp: a group's words, then its codes. */
+union alignas(16) bench {
+    stage words;
+    uint32_t codes[(BUFFER + 3) / 4 * 4];
+};
 
-struct alignas(16) encode_shared {
-    uint32_t code[CUSZ_TOKENS];
-    uint32_t bits[SEGMENTS + 1];   /* of segments, then where they begin */
-    uint32_t listed[SEGMENTS + 1]; /* the same of listed elements */
-    uint32_t buffer[ENCODE_WARPS][BUFFER];
+struct encode_shared {
+    bench benches[ENCODE_WARPS];
+    coder codes;
+    measures m;                   /* if groups are measured again */
+    uint32_t bits[GROUPS + 1];    /* of groups, then where they begin */
+    uint32_t listed[GROUPS + 1];  /* the same of listed elements */
+    uint16_t open[GROUPS];        /* zeros before a group */
+    uint32_t sums[ENCODE_WARPS];
     uint32_t last_word;
 };
 
-/* Segments [begin, end) of a chunk. */
-struct segments {
-    uint32_t begin, end;
+/* By a block: turns sizes[0, count) into offsets, and sets sizes[count] to the end of the last. */
+__device__ inline void place_sizes(encode_shared *s, uint32_t *sizes, uint32_t count)
+{
+    constexpr uint32_t MOST = (GROUPS + ENCODE_THREADS - 1) / ENCODE_THREADS;
+    const uint32_t each = (count + ENCODE_THREADS - 1) / ENCODE_THREADS;
+    const uint32_t begin = min(threadIdx.x * each, count), end = min(begin + each, count);
+    uint32_t v[MOST], sum = 0, before = 0;
+
+#pragma unroll
+    for (uint32_t k = 0; k < MOST; k++) {
+        v[k] = begin + k < end ? sizes[begin + k] : 0;
+        sum += v[k];
+    }
+    const uint32_t upto = bale_warp::inclusive_sum(sum);
+    if (bale_warp::lane() == 31)
+        s->sums[threadIdx.x / 32] = upto;
+    __syncthreads();
+    for (uint32_t warp = 0; warp < threadIdx.x / 32; warp++)
+        before += s->sums[warp];
+    before += upto - sum;
+#pragma unroll
+    for (uint32_t k = 0; k < MOST; k++) {
+        if (begin + k < end)
+            sizes[begin + k] = before;
+        before += v[k];
+    }
+    if (threadIdx.x == ENCODE_THREADS - 1)
+        sizes[count] = before;
+    __syncthreads();
+}
+
+/* By a warp: what a group becomes. room: of the warp. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void write_group(const work<WORD, QUICK, MATCHES> &w,
+                                   const words_of_lane<WORD> &own, uint32_t group,
+                                   const uint16_t *places, uint32_t open, uint32_t at,
+                                   const target &to, uint32_t *room)
+{
+    const uint32_t lane = bale_warp::lane(), nonzero = w.runs ? own.nonzero() : 0;
+    uint32_t run = 0, behind = 0;
+    packed_codes first, second; /* halves of the lane's words */
+
+    if (w.runs) {
+        const uint32_t any = __ballot_sync(ALL, nonzero != 0);
+        const uint32_t upto = words_upto_last(nonzero, any), there = w.words_of(group);
+        run = zeros_before(nonzero, any, open) - ((uint32_t)__ffs((int)nonzero) - 1);
+        if (lane == 31 && w.ends_segment(group))
+            behind = any ? there - upto : open + there;
+    }
+    put_words<EACH / 2, EACH>(
+        &second, w, own, nonzero, places,
+        put_words<0, EACH / 2>(&first, w, own, nonzero, places, run));
+    put_run(&second, *w.codes, behind);
+    const uint32_t bits = first.count + second.count, upto = bale_warp::inclusive_sum(bits);
+    const uint32_t end = at % 32 + __shfl_sync(ALL, upto, 31), count = (end + 31) / 32;
+    for (uint32_t k = lane; k < count; k += 32)
+        room[k] = 0;
+    __syncwarp();
+    placed_codes placed = {room, at % 32 + upto - bits};
+    if (first.count > 64 || second.count > 64) {
+        put_words<EACH / 2, EACH>(
+            &placed, w, own, nonzero, places,
+            put_words<0, EACH / 2>(&placed, w, own, nonzero, places, run));
+        put_run(&placed, *w.codes, behind);
+    } else if (bits > 64) {
+        placed.put(first.bits, first.count);
+        placed.put(second.bits, second.count);
+    } else if (bits > 0) {
+        placed.put(second.count < 64 ? first.bits << second.count | second.bits : second.bits,
+                   bits);
+    }
+    __syncwarp();
+    for (uint32_t k = lane; k < count; k += 32)
+        to.put(at / 32 + k, room[k], (k == 0 && at % 32) || (k + 1 == count && end % 32));
+    __syncwarp();
+}
+
+/* By a warp: the listed elements of a group, of which the first has number `at`. */
+template <typename WORD, bool QUICK>
+__device__ inline void write_list(const differences<WORD, QUICK> &d, uint32_t group, uint8_t *list,
+                                  uint32_t count, uint32_t at)
+{
+    const row<WORD> elements = {list + 4 * (size_t)count};
+    uint32_t mask = listed_of(d, group);
+
+    at += bale_warp::inclusive_sum((uint32_t)__popc(mask)) - (uint32_t)__popc(mask);
+    for (; mask; mask &= mask - 1, at++) {
+        const uint32_t i = group * GROUP + EACH * bale_warp::lane() + (uint32_t)__ffs((int)mask) - 1;
+        put32(list + 4 * (size_t)at, i);
+        elements.store(at, d.elements.load(i));
+    }
+}
+
+/* Where a block writes its groups, and a chunk's list. */
+struct destination {
+    target to;
+    uint32_t bits; /* where codes begin */
+    uint8_t *list; /* NULL: there is none */
+    groups own;
 };
 
-__device__ inline segments segments_of(const cuda_chunk &chunk, uint32_t c, uint32_t count)
+/* By a warp: the groups [begin, end), of one segment if there are matches. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void write_range(const encode_shared *s, const work<WORD, QUICK, MATCHES> &w,
+                                   uint32_t begin, uint32_t end, const destination &out,
+                                   uint32_t *room)
 {
-    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1, k = c - chunk.first;
+    const uint32_t segment = begin / w.groups_of_segment() * w.groups_of_segment();
+    const uint16_t *places = places_of(w, segment);
+    group_reader<WORD, QUICK> words(w.d, w.st, begin * GROUP);
 
-    return {k * count / cells, (k + 1) * count / cells};
-}
-
-/* By a warp: the bits of a segment, and its listed elements. */
-template <typename WORD, bool MATCHES>
-__device__ inline uint32_t measure_segment(const work<WORD, MATCHES> &w, uint32_t segment,
-                                           uint32_t *listed)
-{
-    const uint32_t begin = segment << w.l.segment_log2, end = begin + w.l.elements_of(segment);
-    const uint16_t *places = places_of(w, begin, end);
-    stretch<WORD> words(w.d, begin);
-    zero_runs open;
-    uint32_t bits = 0, count = 0;
-
-    for (uint32_t at = begin; at < end; at += 32) {
-        const step<WORD> s = next_step(w, &words, &open, places ? places + (at - begin) : places,
-                                       min(end - at, 32u));
-        bits += s.bits;
-        count += s.listed;
+    for (uint32_t i = begin; i < end; i++) {
+        if (s->bits[i + 1] > s->bits[i]) {
+            words.move(i * GROUP);
+            const words_of_lane<WORD> own = words.next(w.l.elements);
+            __syncwarp();
+            write_group(w, own, i, places ? places + (i - segment) * GROUP : places, s->open[i],
+                        out.bits + s->bits[i], out.to, room);
+        }
+        if (!QUICK && out.list && i < out.own.end && s->listed[i + 1] > s->listed[i])
+            write_list(w.d, i, out.list, w.l.listed, s->listed[i]);
     }
-    *listed = warp_sum(count);
-    return warp_sum(bits) + run_bits(w.code, open.open);
 }
 
-/* By a block: bits and listed elements of segments. */
-template <typename WORD, bool MATCHES>
-__device__ inline void measure_segments(const work<WORD, MATCHES> &w, segments of, uint32_t *bits,
-                                        uint32_t *listed)
+/* By a warp: those of the groups behind the block's own that reach into its words. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void write_beyond(const encode_shared *s, const work<WORD, QUICK, MATCHES> &w,
+                                    const destination &out, uint32_t *room)
 {
-    for (uint32_t i = of.begin + threadIdx.x / 32; i < of.end; i += ENCODE_WARPS) {
-        uint32_t count;
-        const uint32_t sum = measure_segment(w, i, &count);
-        if (bale_warp::lane() == 0) {
-            bits[i] = sum;
-            listed[i] = count;
+    const uint32_t count = w.groups(), end = 32 * out.to.end - out.bits;
+
+    for (uint32_t first = out.own.end; first < count && s->bits[first] < end; first += 32) {
+        const uint32_t i = first + bale_warp::lane();
+        uint32_t reach = __ballot_sync(ALL, i < count && s->bits[i] < end &&
+                                                s->bits[i + 1] > s->bits[i]);
+        for (; reach; reach &= reach - 1) {
+            const uint32_t k = first + (uint32_t)__ffs((int)reach) - 1;
+            write_range(s, w, k, k + 1, out, room);
         }
     }
 }
 
-/* By a lane: zeros as powers of two, the greatest first. */
-__device__ inline void put_run(bit_writer *out, const uint32_t *code, uint32_t run)
+/* By a block: makes zeros of words that groups share. */
+__device__ inline void clear_shared_words(const encode_shared *s, const destination &out)
 {
-    while (run) {
-        const uint32_t token = 31 - (uint32_t)__clz((int)run);
-        out->put(code[token] >> 4, code[token] & 15);
-        run -= 1u << token;
+    for (uint32_t i = out.own.begin + threadIdx.x; i <= out.own.end; i += ENCODE_THREADS) {
+        const uint32_t at = (out.bits + s->bits[i]) / 32;
+        if (at >= out.to.begin && at < out.to.end && at != out.to.last)
+            out.to.words[at] = 0;
     }
 }
 
-/* By a lane: a word, folded. */
-template <typename WORD>
-__device__ inline void put_word(bit_writer *out, const uint32_t *code, WORD word)
+/* By a block: the codes and listed elements of groups; bits and listed of s say where they begin.
+ * first: it is the chunk's first block. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void write_groups(encode_shared *s, const work<WORD, QUICK, MATCHES> &w,
+                                    groups own, bool first, uint8_t *packed)
 {
-    uint32_t low = 0;
-    const uint32_t token = word ? token_of(word, &low) : 0, length = code[token] & 15;
-    const uint64_t rest = (uint64_t)word & (((uint64_t)1 << low) - 1);
+    const uint32_t count = w.groups(), bits = 8 * w.l.bits, end = bits + s->bits[count];
+    const uint32_t begin_at = bits + s->bits[own.begin], end_at = bits + s->bits[own.end];
+    const uint32_t warp = threadIdx.x / 32, mine = own.end - own.begin;
+    const uint32_t each =
+        MATCHES ? w.groups_of_segment() : (mine + ENCODE_WARPS - 1) / ENCODE_WARPS;
+    const destination out = {
+        {(uint32_t *)packed, first ? begin_at / 32 : (begin_at + 31) / 32, (end_at + 31) / 32,
+         end > 0 ? (end - 1) / 32 : 0, &s->last_word},
+        bits,
+        w.l.listed ? packed + w.l.bits + (s->bits[count] + 7) / 8 : nullptr,
+        own};
 
-    if (length + low <= 32) {
-        out->put(code[token] >> 4 << low | (uint32_t)rest, length + low);
-        return;
-    }
-    out->put(code[token] >> 4, length);
-    if (low > 32)
-        out->put((uint32_t)(rest >> 32), low - 32);
-    out->put((uint32_t)rest, min(low, 32u));
-}
-
-/* By a lane: a match. */
-__device__ inline void put_match(bit_writer *out, const uint32_t *code, uint32_t place)
-{
-    const uint32_t token = match_token(place), low = match_low(token);
-
-    out->put(code[token] >> 4, code[token] & 15);
-    out->put((place >> 8) & ((1u << low) - 1), low);
-    out->put(place & 255, match_distance_bits(token));
-}
-
-/* By a warp: a segment's codes, from bit `at` of the stored bytes on. list: its listed elements, of
- * which it has its first as number `before`; NULL: they are not written. */
-template <typename WORD, bool MATCHES>
-__device__ inline void write_segment(const work<WORD, MATCHES> &w, uint32_t segment, uint32_t at,
-                                     const target &to, uint32_t *buffer, uint8_t *list,
-                                     uint32_t before)
-{
-    const uint32_t begin = segment << w.l.segment_log2, end = begin + w.l.elements_of(segment);
-    const uint16_t *places = places_of(w, begin, end);
-    stretch<WORD> words(w.d, begin);
-    bit_writer out(buffer, to, at);
-    zero_runs open;
-
-    for (uint32_t i = begin; i < end && !(out.is_behind() && !list); i += 32) {
-        const step<WORD> s =
-            next_step(w, &words, &open, places ? places + (i - begin) : places, min(end - i, 32u));
-        if (__any_sync(ALL, s.writes)) {
-            out.begin(s.bits);
-            if (s.writes && s.place != ALONE) {
-                put_match(&out, w.code, s.place);
-            } else if (s.writes) {
-                put_run(&out, w.code, s.run);
-                put_word(&out, w.code, s.word);
-            }
-            out.end(false);
-        }
-        const uint32_t listed = __ballot_sync(ALL, s.listed);
-        if (list && s.listed) {
-            const uint32_t k = before + __popc(listed & bale_warp::lower_lanes());
-            const uint32_t element = i + bale_warp::lane();
-            const row<WORD> elements = {list + 4 * (size_t)w.l.listed};
-            put32(list + 4 * (size_t)k, element);
-            elements.store(k, w.d.elements.load(element));
-        }
-        before += __popc(listed);
-    }
-    out.begin(bale_warp::lane() == 0 ? run_bits(w.code, open.open) : 0);
-    if (bale_warp::lane() == 0)
-        put_run(&out, w.code, open.open);
-    out.end(true);
-}
-
-/* By a block: the codes and listed elements of segments; bits and listed of s say where they
- * begin. first: it is the chunk's first block. */
-template <typename WORD, bool MATCHES>
-__device__ inline void write_segments(encode_shared *s, const work<WORD, MATCHES> &w, segments of,
-                                      bool first, uint8_t *out)
-{
-    const uint32_t bits = 8 * w.l.bits, end = bits + s->bits[w.l.segments];
-    const uint32_t begin_at = bits + s->bits[of.begin], end_at = bits + s->bits[of.end];
-    const bool ends = of.end == w.l.segments;
-    uint8_t *const list = w.l.listed ? out + w.l.bits + (s->bits[w.l.segments] + 7) / 8 : nullptr;
-    const target to = {(uint32_t *)out, first ? begin_at / 32 : (begin_at + 31) / 32,
-                       (end_at + 31) / 32, end > 0 ? (end - 1) / 32 : 0, &s->last_word};
-    uint32_t *buffer = s->buffer[threadIdx.x / 32];
-
-    for (uint32_t i = to.begin + threadIdx.x; i < to.end; i += ENCODE_THREADS)
-        if (i != to.last)
-            to.words[i] = 0;
-    for (uint32_t i = threadIdx.x; i < ENCODE_WARPS * BUFFER; i += ENCODE_THREADS)
-        s->buffer[i / BUFFER][i % BUFFER] = 0;
+    __syncthreads();
     if (threadIdx.x == 0)
         s->last_word = 0;
+    clear_shared_words(s, out);
     __syncthreads();
-    for (uint32_t i = of.begin + threadIdx.x / 32; i < w.l.segments; i += ENCODE_WARPS) {
-        const bool own = i < of.end;
-        if (!own && (ends || bits + s->bits[i] >= 32 * to.end))
-            break;
-        write_segment(w, i, bits + s->bits[i], to, buffer, own ? list : nullptr, s->listed[i]);
-    }
+    for (uint32_t begin = own.begin + warp * each; begin < own.end; begin += ENCODE_WARPS * each)
+        write_range(s, w, begin, min(begin + each, own.end), out, s->benches[warp].codes);
+    if (warp == 0 && out.to.end > out.to.begin)
+        write_beyond(s, w, out, s->benches[warp].codes);
     __syncthreads();
-    const uint32_t at = 4 * to.last + threadIdx.x;
-    if (to.last >= to.begin && to.last < to.end && threadIdx.x < 4 && at < (end + 7) / 8)
-        out[at] = (uint8_t)(s->last_word >> (24 - 8 * threadIdx.x));
+    const uint32_t at = 4 * out.to.last + threadIdx.x;
+    if (out.to.last >= out.to.begin && out.to.last < out.to.end && threadIdx.x < 4 &&
+        at < (end + 7) / 8)
+        packed[at] = (uint8_t)(s->last_word >> (24 - 8 * threadIdx.x));
     __syncthreads();
 }
 
-/* By a block: what is before the codes. sizes: bits of segments. */
-template <typename WORD, bool MATCHES>
-__device__ inline void write_head(const encode_shared *s, const work<WORD, MATCHES> &w,
-                                  const uint8_t *raw, uint8_t *out)
+/* Where a segment begins in the codes. */
+__device__ inline uint32_t segment_at(const encode_shared *s, const layout &l, uint32_t segment)
 {
-    const layout &l = w.l;
+    const uint32_t count = (l.elements - 1) / GROUP + 1;
 
+    return s->bits[min(segment << (l.segment_log2 - CUSZ_SEGMENT_MIN), count)];
+}
+
+/* By a block: what is before the codes. */
+template <typename WORD>
+__device__ inline void write_chunk_head(const encode_shared *s, const layout &l, const uint8_t *raw,
+                                  uint8_t *out)
+{
     if (threadIdx.x == 0) {
         out[0] = (uint8_t)(l.segment_log2 | (l.listed ? CUSZ_HAS_LIST : 0));
         if (l.listed)
@@ -207,7 +239,7 @@ __device__ inline void write_head(const encode_shared *s, const work<WORD, MATCH
         out[l.lengths - l.lead - l.tail + i] =
             raw[i < l.lead ? i : i + l.elements * (uint32_t)sizeof(WORD)];
     for (uint32_t i = threadIdx.x; i < l.segments; i += ENCODE_THREADS) {
-        const uint32_t bits = s->bits[i + 1] - s->bits[i];
+        const uint32_t bits = segment_at(s, l, i + 1) - segment_at(s, l, i);
         out[l.lengths + 2 * i] = (uint8_t)bits;
         out[l.lengths + 2 * i + 1] = (uint8_t)(bits >> 8);
     }
@@ -215,30 +247,22 @@ __device__ inline void write_head(const encode_shared *s, const work<WORD, MATCH
 
 enum verdict { FITS, TOO_LONG, NO_ROOM };
 
-/* By a block: places the segments, whose bits and listed elements are in s. l: becomes the chunk's
+/* By a block: places the groups, whose bits and listed elements are in s. l: becomes the chunk's
  * with its list. TOO_LONG: a segment is, and those before it and itself have room. */
 __device__ inline verdict place(encode_shared *s, const head &h, const cuda_chunk &chunk, layout *l)
 {
-    const uint32_t log2 = l->segment_log2;
-    uint32_t first = SEGMENTS;
+    const uint32_t log2 = l->segment_log2, count = (l->elements - 1) / GROUP + 1;
 
     __syncthreads();
-    for (uint32_t i = threadIdx.x; i < l->segments; i += ENCODE_THREADS)
-        if (s->bits[i] > UINT16_MAX)
-            first = min(first, i);
     if (threadIdx.x == 0)
         s->last_word = SEGMENTS;
+    place_sizes(s, s->bits, count);
+    place_sizes(s, s->listed, count);
+    for (uint32_t i = threadIdx.x; i < l->segments; i += ENCODE_THREADS)
+        if (segment_at(s, *l, i + 1) - segment_at(s, *l, i) > UINT16_MAX)
+            atomicMin(&s->last_word, i);
     __syncthreads();
-    if (first < SEGMENTS)
-        atomicMin(&s->last_word, first);
-    __syncthreads();
-    first = s->last_word;
-    if (threadIdx.x < 32) {
-        (void)bale_warp::offsets_from_sizes(s->bits, l->segments, 0);
-        (void)bale_warp::offsets_from_sizes(s->listed, l->segments, 0);
-    }
-    __syncthreads();
-    const uint32_t listed = s->listed[l->segments];
+    const uint32_t first = s->last_word, listed = s->listed[count];
     if (listed > l->elements / CUSZ_LISTED)
         return NO_ROOM;
     (void)lay_out(h, chunk.whole, log2, listed, l);
@@ -246,133 +270,109 @@ __device__ inline verdict place(encode_shared *s, const head &h, const cuda_chun
         return NO_ROOM;
     const uint32_t room = (uint32_t)(chunk.limit - l->bits - l->list);
     if (first < SEGMENTS) /* the CPU writes words of 32 bits, up to that segment's end */
-        return s->bits[first + 1] / 32 * 4 > room ? NO_ROOM : TOO_LONG;
-    return (s->bits[l->segments] + 7) / 8 > room ? NO_ROOM : FITS;
+        return segment_at(s, *l, first + 1) / 32 * 4 > room ? NO_ROOM : TOO_LONG;
+    return (s->bits[count] + 7) / 8 > room ? NO_ROOM : FITS;
 }
 
-/* What kernels know of a chunk. */
-template <typename WORD, bool MATCHES>
-__device__ inline work<WORD, MATCHES> work_of(encode_shared *s, const subject &of, const plan &p,
-                                              const cuda_chunk &chunk, const cuda_lists &lists,
-                                              const layout &l)
+/* By a block: loads what measure() has found of a chunk's groups. */
+__device__ inline void load_measures(encode_shared *s, const cuda_lists &lists, uint32_t first,
+                                     uint32_t size, uint32_t count)
 {
-    matcher *m = MATCHES ? (matcher *)(s + 1) + threadIdx.x / 32 : nullptr;
+    const uint32_t each = BALE_CUDA_CELL / size / GROUP;
 
-    return {differences_of<WORD>(of, chunk, lists, p.order), l, s->code,
-            !MATCHES && (s->code[1] & 15) > 0, m};
+    for (uint32_t i = threadIdx.x; i < count; i += ENCODE_THREADS) {
+        const cell_work *from = work_of_cell(lists, first + i / each);
+        s->bits[i] = from->bits[i % each];
+        s->listed[i] = from->listed[i % each];
+        s->open[i] = from->open[i % each];
+    }
 }
 
-/* By a block: loads what a chunk is encoded with. False: it is not, or by the other kernel. */
-template <bool MATCHES>
-__device__ inline bool load_plan(encode_shared *s, const subject &of, const plan &p,
-                                 const cuda_chunk &chunk, uint32_t part_length, head *h, layout *l)
+/* By a block: measures a chunk's groups again, as its segments have become shorter. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void measure_again(encode_shared *s, const work<WORD, QUICK, MATCHES> &w,
+                                     const cuda_lists &lists, uint32_t first)
 {
-    if (of.orders == 0 || part_length == 0 || of.matches != MATCHES)
-        return false;
-    for (uint32_t i = threadIdx.x; i < CUSZ_TOKENS; i += ENCODE_THREADS)
-        s->code[i] = p.code[i];
+    const uint32_t count = w.groups(), each = BALE_CUDA_CELL / sizeof(WORD) / GROUP;
+
     __syncthreads();
-    h->lead = of.lead;
-    h->f64 = of.size == 8;
-    return lay_out(*h, chunk.whole, p.segment_log2, 0, l);
-}
-
-/* Shared memory of the blocks of measure() and encode(). */
-template <bool MATCHES>
-constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
-                               (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
-
-/* Finds out how many bits the segments have. */
-template <bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 5)
-    measure(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
-{
-    encode_shared *s = (encode_shared *)bale_shared::memory;
-    const uint32_t c = blockIdx.x;
-    const cuda_chunk chunk = chunks[c];
-    const subject of = subject_of(frames[chunk.frame], chunk.chunk_size);
-    const plan &p = *plan_of(lists, chunk.frame);
-    layout l;
-    head h;
-
-    if (!load_plan<MATCHES>(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
-        return;
-    uint32_t *bits = (uint32_t *)(lists.work + (size_t)chunk.first * BALE_CUDA_WORK);
-    const segments own = segments_of(chunk, c, l.segments);
-    if (h.f64)
-        measure_segments(work_of<uint64_t, MATCHES>(s, of, p, chunk, lists, l), own, bits,
-                         bits + l.segments);
-    else
-        measure_segments(work_of<uint32_t, MATCHES>(s, of, p, chunk, lists, l), own, bits,
-                         bits + l.segments);
+    for (uint32_t begin = 0; begin < count; begin += each) {
+        measure_groups(w, lists, first, first + begin / each, &s->m);
+        for (uint32_t k = threadIdx.x; k < min(each, count - begin); k += ENCODE_THREADS) {
+            s->bits[begin + k] = s->m.bits[k];
+            s->listed[begin + k] = s->m.listed[k];
+            s->open[begin + k] = s->m.open[k];
+        }
+        __syncthreads();
+    }
 }
 
 /* By a block: its share of a chunk, or all of it if segments are too long and have to be measured
  * again. Returns the stored length; 0: the chunk is stored raw. */
-template <typename WORD, bool MATCHES>
-__device__ inline uint32_t encode_share(encode_shared *s, work<WORD, MATCHES> w, const head &h,
-                                        const cuda_chunk &chunk, uint32_t c,
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline uint32_t encode_share(encode_shared *s, work<WORD, QUICK, MATCHES> w,
+                                        const head &h, const cuda_chunk &chunk,
                                         const cuda_lists &lists)
 {
+    const uint32_t c = blockIdx.x, count = w.groups();
     uint8_t *out = lists.packed + chunk.first * lists.packed_cell;
-    segments own = segments_of(chunk, c, w.l.segments);
-    verdict v = place(s, h, chunk, &w.l);
+    groups own = groups_of(c - chunk.first, sizeof(WORD), count);
 
+    load_measures(s, lists, chunk.first, sizeof(WORD), count);
+    verdict v = place(s, h, chunk, &w.l);
     if (v == TOO_LONG && c != chunk.first)
         return 0;
     while (v == TOO_LONG && w.l.segment_log2 > CUSZ_SEGMENT_MIN) {
         (void)lay_out(h, chunk.whole, w.l.segment_log2 - 1, 0, &w.l);
-        own = {0, w.l.segments};
-        __syncthreads();
-        measure_segments(w, own, s->bits, s->listed);
+        own = {0, count};
+        measure_again(s, w, lists, chunk.first);
         v = place(s, h, chunk, &w.l);
     }
     if (v != FITS)
         return 0;
-    write_segments(s, w, own, c == chunk.first, out);
+    write_groups(s, w, own, c == chunk.first, out);
     if (c != chunk.first)
         return 0;
-    write_head(s, w, lists.raw + (size_t)c * BALE_CUDA_CELL, out);
-    return (uint32_t)(w.l.bits + w.l.list + (s->bits[w.l.segments] + 7) / 8);
+    write_chunk_head<WORD>(s, w.l, lists.raw + (size_t)c * BALE_CUDA_CELL, out);
+    return (uint32_t)(w.l.bits + w.l.list + (s->bits[count] + 7) / 8);
 }
 
-template <bool MATCHES>
-__device__ inline uint32_t encode_cell(encode_shared *s, const subject &of, const plan &p,
-                                       const cuda_chunk &chunk, uint32_t c, const cuda_lists &lists)
+template <typename WORD, bool MATCHES>
+__device__ inline uint32_t encode_cell(encode_shared *s, const cell &x, const cuda_lists &lists)
 {
+    stage *st = &s->benches[threadIdx.x / 32].words;
+    matcher *m = (matcher *)(s + 1) + threadIdx.x / 32;
     layout l;
     head h;
 
-    if (!load_plan<MATCHES>(s, of, p, chunk, lists.made[chunk.frame].length, &h, &l))
+    if (!load_plan(&s->codes, x, lists, &h, &l))
         return 0;
-    const uint32_t *bits = (const uint32_t *)(lists.work + (size_t)chunk.first * BALE_CUDA_WORK);
-    for (uint32_t i = threadIdx.x; i < l.segments; i += ENCODE_THREADS) {
-        s->bits[i] = bits[i];
-        s->listed[i] = bits[l.segments + i];
-    }
-    return h.f64 ? encode_share(s, work_of<uint64_t, MATCHES>(s, of, p, chunk, lists, l), h, chunk,
-                                c, lists)
-                 : encode_share(s, work_of<uint32_t, MATCHES>(s, of, p, chunk, lists, l), h, chunk,
-                                c, lists);
+    if (MATCHES || plan_of(lists, x.chunk.frame)->slow)
+        return encode_share(s, work_of<WORD, false, MATCHES>(x, lists, l, &s->codes, st, m), h,
+                            x.chunk, lists);
+    return encode_share(s, work_of<WORD, !MATCHES, MATCHES>(x, lists, l, &s->codes, st, m), h, x.chunk,
+                        lists);
 }
 
-/* Writes the chunks, when measure() is done with all of them. More blocks of a multiprocessor are
- * worth more than some registers in memory; with matches its shared memory has room for one. */
+/* Shared memory of a block. */
 template <bool MATCHES>
+constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
+                               (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
+
+/* Writes the chunks, when measure() is done with all of them. With matches, shared memory has room
+ * for one block of a multiprocessor. */
+template <typename WORD, bool MATCHES>
 __global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 4)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
     const uint32_t c = blockIdx.x;
-    const cuda_chunk chunk = chunks[c];
-    const subject of = subject_of(frames[chunk.frame], chunk.chunk_size);
+    cell x;
 
-    if (of.matches != MATCHES)
+    if (!load_cell(chunks, frames, lists, sizeof(WORD), MATCHES, &x))
         return;
-    const uint32_t length =
-        encode_cell<MATCHES>(s, of, *plan_of(lists, chunk.frame), chunk, c, lists);
-
-    if (c == chunk.first && threadIdx.x == 0) {
+    const uint32_t length = x.of.orders > 0 ? encode_cell<WORD, MATCHES>(s, x, lists) : 0;
+    if (c == x.chunk.first && threadIdx.x == 0) {
         lists.packed_lengths[c] = length;
         lists.statuses[c] = 0;
     }

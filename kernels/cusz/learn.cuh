@@ -15,6 +15,7 @@ static_assert(LEARN_THREADS >= CUSZ_TOKENS, "a thread for each token");
 /* What encoding needs, behind the part in its cell. */
 struct plan {
     uint32_t order, segment_log2;
+    uint32_t slow;              /* not 0: there are no quick words */
     uint32_t code[CUSZ_TOKENS]; /* of a token: code << 4 | length */
 };
 constexpr size_t PLAN_AT = 512;
@@ -26,11 +27,13 @@ __device__ inline plan *plan_of(const cuda_lists &lists, uint32_t frame)
     return (plan *)(lists.parts + (size_t)frame * BALE_CUDA_PART + PLAN_AT);
 }
 
+constexpr uint32_t NONE = UINT32_MAX; /* more than all counts */
+
 /* Leaves by count and then by token; nodes that were joined. */
 struct tree {
-    uint32_t count[TOKENS];
+    uint32_t count[TOKENS + 2]; /* behind the last one NONE */
     uint16_t token[TOKENS];
-    uint32_t joined[TOKENS];
+    uint32_t joined[TOKENS + 2]; /* the same */
     uint16_t parent[2 * TOKENS]; /* of leaf i, and of node leaves + i */
 };
 
@@ -42,6 +45,9 @@ struct learn_shared {
     tree tree_;
     book b;
     bool fine;
+    uint32_t occur[LEARN_WARPS];        /* tokens with a code, a bit each */
+    uint8_t halves[2 * TOKENS];         /* of the part, a byte each */
+    uint32_t half_count[LEARN_WARPS];
 };
 
 /* By a block: the sum of all threads' values. */
@@ -105,43 +111,63 @@ __device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
     return bits + (total ? total * log2_q16((uint32_t)total) - sum : 0);
 }
 
-/* By a thread: the runs of a chunk whose first cell is c, if runs gain there or are asked for. */
+/* Zeros of a lane's cell. */
+struct lane_zeros {
+    zeros z;
+    uint32_t all;
+    bool none; /* all words are zeros */
+};
+
+/* By a warp: zeros before a lane's cell, up to the last other word, but not before the cell that is
+ * so many before it. */
+__device__ inline uint32_t zeros_before_lane(const lane_zeros &own, uint32_t back)
+{
+    uint32_t sum = 0;
+    bool ends = false;
+
+    for (uint32_t k = 1; k < (8u << CUSZ_SEGMENT_MAX) / BALE_CUDA_CELL; k++) {
+        const uint32_t trail = __shfl_up_sync(ALL, own.z.trail, k);
+        const bool none = __shfl_up_sync(ALL, (int)own.none, k);
+        if (k > back || ends)
+            continue;
+        sum += trail;
+        ends = !none;
+    }
+    return sum;
+}
+
+/* By a warp: the runs of a chunk whose first cell is c, if runs gain there or are asked for. A lane
+ * has a cell. */
 __device__ inline void add_chunk_runs(learn_shared *s, const subject &of, const cuda_chunk &chunk,
                                       const cuda_lists &lists, uint32_t c, bool always)
 {
-    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1;
+    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1, lane = bale_warp::lane();
     const uint32_t longest = (of.size << CUSZ_SEGMENT_MAX) / BALE_CUDA_CELL; /* in cells */
-    uint32_t all = 0, runs = 0, before = 0;
+    lane_zeros own = {};
 
-    for (uint32_t k = 0; k < cells; k++) {
-        const zeros z = cell_zeros_of(lists, c + k)->z;
-        all += cell_zeros_of(lists, c + k)->all;
-        if (z.count == 0)
-            continue;
-        runs += z.inside + (z.lead > 0 && before == 0) + (z.lead < z.count && z.trail > 0);
-        before = z.trail;
-    }
-    if (!always && all - runs <= all / 2) {
-        atomicAdd(&s->runs[0], all);
+    if (lane < cells)
+        own = {work_of_cell(lists, c + lane)->z, work_of_cell(lists, c + lane)->all, false};
+    own.none = own.z.lead == own.z.count;
+    const uint32_t before = __shfl_up_sync(ALL, own.z.trail, 1);
+    const uint32_t runs = own.z.inside + (own.z.lead > 0 && (lane == 0 || before == 0)) +
+                          (!own.none && own.z.trail > 0);
+    const uint32_t all = __reduce_add_sync(ALL, own.all);
+    if (!always && all - __reduce_add_sync(ALL, runs) <= all / 2) {
+        if (lane == 0)
+            atomicAdd(&s->runs[0], all);
         return;
     }
-    before = 0;
-    for (uint32_t k = 0; k < cells; k++) {
-        const cell_zeros *cell = cell_zeros_of(lists, c + k);
-        if (k % longest == 0) {
-            add_run(s->runs, before);
-            before = 0;
-        }
-        if (cell->z.lead == cell->z.count) {
-            before += cell->z.count;
-            continue;
-        }
-        add_run(s->runs, before + cell->z.lead);
-        before = cell->z.trail;
-        for (uint32_t i = 0; i < CUSZ_RUNS; i++)
-            atomicAdd(&s->runs[i], cell->runs[i]);
+    const uint32_t open = zeros_before_lane(own, lane % longest);
+    if (!own.none)
+        add_run(s->runs, open + own.z.lead);
+    if (lane < cells && (lane % longest == longest - 1 || lane == cells - 1))
+        add_run(s->runs, own.none ? open + own.z.count : own.z.trail);
+    if (lane < CUSZ_RUNS) {
+        uint32_t sum = 0;
+        for (uint32_t k = 0; k < cells; k++)
+            sum += work_of_cell(lists, c + k)->runs[lane];
+        atomicAdd(&s->runs[lane], sum);
     }
-    add_run(s->runs, before);
 }
 
 /* By a block: the runs of all chunks. */
@@ -151,33 +177,31 @@ __device__ inline void add_runs(learn_shared *s, const subject &of, const cuda_c
     const uint32_t whole = chunks[frame.first].whole, cells = (whole - 1) / BALE_CUDA_CELL + 1;
     const uint32_t count = (frame.raw_length - 1) / whole + 1;
 
-    for (uint32_t i = threadIdx.x; i < count; i += LEARN_THREADS) {
+    for (uint32_t i = threadIdx.x / 32; i < count; i += LEARN_WARPS) {
         const uint32_t c = frame.first + i * cells;
         add_chunk_runs(s, of, chunks[c], lists, c, always);
     }
     __syncthreads();
 }
 
-/* By a thread: the lesser of the first leaf and the first joined node; of equal ones the leaf. */
-__device__ inline uint32_t take_node(tree *t, uint32_t *leaf, uint32_t leaves, uint32_t *node,
-                                     uint32_t nodes, uint32_t parent)
-{
-    if (*node == nodes || (*leaf < leaves && t->count[*leaf] <= t->joined[*node])) {
-        t->parent[*leaf] = (uint16_t)parent;
-        return t->count[(*leaf)++];
-    }
-    t->parent[leaves + *node] = (uint16_t)parent;
-    return t->joined[(*node)++];
-}
-
-/* By a thread: joins all nodes. */
+/* By a thread: joins all nodes, each time the two least of the first two leaves and the first two
+ * joined nodes; of equal ones the leaf. */
 __device__ inline void join_nodes(tree *t, uint32_t leaves)
 {
     uint32_t leaf = 0, node = 0;
 
     for (uint32_t i = 0; i + 1 < leaves; i++) {
-        const uint32_t one = take_node(t, &leaf, leaves, &node, i, i);
-        t->joined[i] = one + take_node(t, &leaf, leaves, &node, i, i);
+        const uint32_t a0 = t->count[leaf], a1 = t->count[leaf + 1];
+        const uint32_t b0 = t->joined[node], b1 = t->joined[node + 1];
+        const bool first = a0 <= b0, second = first ? a1 <= b0 : a0 <= b1; /* is a leaf */
+        const uint32_t least = first ? a0 : b0, other = first ? b0 : b1;
+        t->joined[i] = least + (second ? (first ? a1 : a0) : other);
+        t->parent[first ? leaf : leaves + node] = (uint16_t)i;
+        leaf += first;
+        node += !first;
+        t->parent[second ? leaf : leaves + node] = (uint16_t)i;
+        leaf += second;
+        node += !second;
     }
 }
 
@@ -191,9 +215,15 @@ __device__ inline void lengths_huffman(learn_shared *s)
 
     for (bool long_ = true; long_;) {
         uint32_t rank = 0, depth = 0;
-        for (uint32_t other = 0; own > 0 && other < CUSZ_TOKENS; other++) {
-            const uint32_t count = s->counts[other];
-            rank += count > 0 && (count < own || (count == own && other < token));
+        /* Those that do not occur are the greatest then. */
+        for (uint32_t other = 0; own > 0 && other < TOKENS; other++) {
+            const uint32_t count = s->counts[other] - 1;
+            rank += count < own - 1 || (count == own - 1 && other < token);
+        }
+        for (uint32_t i = token; i < TOKENS + 2; i += LEARN_THREADS) {
+            t->joined[i] = NONE;
+            if (i >= leaves)
+                t->count[i] = NONE;
         }
         if (own > 0) {
             t->count[rank] = own;
@@ -303,6 +333,60 @@ __device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, uint3
     return log2;
 }
 
+/* By a thread: the token from `token` on that has a code; TOKENS if there is none. */
+__device__ inline uint32_t next_with_code(const learn_shared *s, uint32_t token)
+{
+    uint32_t group = token / 32, bits = s->occur[group] >> token % 32 << token % 32;
+
+    while (bits == 0 && ++group < LEARN_WARPS)
+        bits = s->occur[group];
+    return bits ? 32 * group + (uint32_t)__ffs((int)bits) - 1 : TOKENS;
+}
+
+/* The last one before `token`; TOKENS if there is none. */
+__device__ inline uint32_t last_with_code(const learn_shared *s, uint32_t token)
+{
+    uint32_t group = token / 32, bits = s->occur[group] & ((1u << token % 32) - 1);
+
+    while (bits == 0 && group > 0)
+        bits = s->occur[--group];
+    return bits ? 32 * group + 31 - (uint32_t)__clz((int)bits) : TOKENS;
+}
+
+/* By a block: writes code lengths, a thread for a token. Returns the bytes that they take. */
+__device__ inline uint32_t write_lengths(learn_shared *s, uint8_t *out)
+{
+    const uint32_t token = threadIdx.x, length = s->b.length[token], warp = token / 32;
+    const uint32_t occur = __ballot_sync(ALL, length > 0);
+
+    if (bale_warp::lane() == 0)
+        s->occur[warp] = occur;
+    __syncthreads();
+    const uint32_t next = next_with_code(s, token), last = last_with_code(s, token);
+    const uint32_t in_run = last == TOKENS ? token : token - last - 1;
+    const bool is_run = length == 0 && in_run % 16 == 0;
+    const uint32_t own = next == TOKENS ? 0 : length > 0 ? 1 : is_run ? 2 : 0;
+    uint32_t at = bale_warp::inclusive_sum(own), before = 0, count = 0;
+    if (bale_warp::lane() == 31)
+        s->half_count[warp] = at;
+    __syncthreads();
+    for (uint32_t i = 0; i < LEARN_WARPS; i++) {
+        before += i < warp ? s->half_count[i] : 0;
+        count += s->half_count[i];
+    }
+    at += before - own;
+    if (own > 0)
+        s->halves[at] = (uint8_t)length;
+    if (own == 2)
+        s->halves[at + 1] = (uint8_t)min(15u, next - token - 1);
+    if (token == 0)
+        s->halves[count] = 0;
+    __syncthreads();
+    for (uint32_t i = token; 2 * i < count; i += LEARN_THREADS)
+        out[i] = (uint8_t)(s->halves[2 * i] | s->halves[2 * i + 1] << 4);
+    return (count + 1) / 2;
+}
+
 /* Makes the frame's part, and the plan behind it. A frame that the codec is not for has none. */
 __global__ void __launch_bounds__(LEARN_THREADS)
     learn(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
@@ -336,11 +420,14 @@ __global__ void __launch_bounds__(LEARN_THREADS)
     make_codes(&s->b, &s->fine);
     if (thread < CUSZ_TOKENS)
         plan_of(lists, f)->code[thread] = (uint32_t)s->b.code[thread] << 4 | s->b.length[thread];
+    uint8_t *const part = lists.parts + (size_t)f * BALE_CUDA_PART;
+    const uint32_t head = head_length(order), lengths = write_lengths(s, part + head);
     if (thread == 0) {
         plan_of(lists, f)->order = order;
         plan_of(lists, f)->segment_log2 = segment_log2;
-        lists.made[f].length = write_part(of, order, segment_log2, s->b.length,
-                                          lists.parts + (size_t)f * BALE_CUDA_PART);
+        plan_of(lists, f)->slow = s->t.slow;
+        write_head(of, order, segment_log2, part);
+        lists.made[f].length = head + lengths;
     }
 }
 } // namespace bale_cusz

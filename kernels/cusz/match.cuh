@@ -28,21 +28,19 @@ struct alignas(16) matcher {
 /* By a warp: parses the segment [begin, end). Returns its LZSS tokens; 0: its words are written one
  * by one. */
 template <typename WORD>
-__device__ inline uint32_t parse(const differences<WORD> &d, uint32_t begin, uint32_t end,
-                                 matcher *m)
+__device__ inline uint32_t parse(const differences<WORD, false> &d, stage *st, uint32_t begin,
+                                 uint32_t end, matcher *m)
 {
-    stretch<WORD> words(d, begin);
+    group_reader<WORD, false> words(d, st, begin);
     bool large = false;
 
     __syncwarp();
-    for (uint32_t at = begin; at < end; at += 32) {
-        const uint32_t i = at + bale_warp::lane();
-        bool listed;
-        const WORD word = folded(words.next(&listed));
-        if (i >= end)
-            continue;
-        m->symbols[i - begin] = (uint16_t)word;
-        large = large || word >= CUSZ_SYMBOL_MAX;
+    for (uint32_t at = begin; at < end; at += GROUP) {
+        const words_of_lane<WORD> own = words.next(end);
+        for (uint32_t k = 0; k < own.there; k++) {
+            m->symbols[at - begin + EACH * bale_warp::lane() + k] = (uint16_t)own.words[k];
+            large = large || own.words[k] >= CUSZ_SYMBOL_MAX;
+        }
     }
     __syncwarp();
     if (__any_sync(ALL, large))
@@ -80,7 +78,7 @@ __device__ inline void place_matches(matcher *m, uint32_t tokens, uint32_t least
 /* The token of a match's first place. */
 __device__ inline uint32_t match_token(uint32_t place)
 {
-    const uint32_t length = place >> 8, log2 = 31 - (uint32_t)__clz((int)length);
+    const uint32_t length = place >> 8, log2 = 31 - (uint32_t)__clz((int)(length | 1));
 
     if ((place & 255) > 0)
         return log2 + CUSZ_FAR - 1;

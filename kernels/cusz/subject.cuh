@@ -4,6 +4,8 @@
 #ifndef BALE_KERNELS_CUSZ_SUBJECT_CUH
 #define BALE_KERNELS_CUSZ_SUBJECT_CUH
 
+#include <cuda_runtime.h>
+
 #include "kernels/codec/lists.h"
 #include "kernels/cusz/elements.cuh"
 
@@ -40,15 +42,16 @@ __device__ inline subject subject_of(const cuda_frame &frame, uint32_t chunk_siz
     const bale_field &field = frame.field;
     subject s = {};
 
+    s.size = field.type == BALE_FIELD_F64 ? 8 : 4;
+    s.matches = field.pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
     memcpy(&s.r.step, &field.step, sizeof s.r.step);
     if ((field.type != BALE_FIELD_F32 && field.type != BALE_FIELD_F64) || chunk_size > CUSZ_CHUNK ||
         !(s.r.step >= 0x1p-1021 && s.r.step <= 0x1p1021))
         return s;
     s.r.inverse = __ddiv_rn(1, s.r.step);
+    s.r.narrow_inverse = (float)s.r.inverse;
     s.r.big_endian = field.big_endian;
-    s.size = field.type == BALE_FIELD_F64 ? 8 : 4;
     s.lead = (uint32_t)((field.offset - frame.offset) % s.size);
-    s.matches = field.pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
     s.orders = orders_of(field, chunk_size / s.size, s.strides);
     return s;
 }
@@ -59,40 +62,70 @@ __device__ inline uint32_t elements_of(const subject &s, const cuda_chunk &chunk
     return chunk.whole > s.lead ? (chunk.whole - s.lead) / s.size : 0;
 }
 
-/* A chunk's words, behind a prediction of an order. */
-template <typename WORD> struct differences {
+/* Whether an array may have quick words. */
+__device__ inline bool may_be_quick(const subject &s)
+{
+    return !s.r.big_endian && s.lead == 0 &&
+           (s.size == 8 || (s.r.inverse > 0x1p-120 && s.r.inverse < 0x1p120));
+}
+
+/* A chunk's words, behind a prediction of an order. QUICK: they are quick words. */
+template <typename WORD, bool QUICK> struct differences {
     row<WORD> elements;
     rounding r;
     uint32_t count, order;
     uint32_t row_stride, plane_stride;
 
+    /* Of an element that is not there: what stands for 0. */
     __device__ WORD word(uint32_t i) const
     {
         bool listed;
 
-        return quantised(r, elements.load(i), &listed);
+        if constexpr (QUICK)
+            return quick_word(r, i < count ? ((const WORD *)elements.at)[i] : 0);
+        return i < count ? quantised(r, elements.load(i), &listed) : 0;
     }
 
-    /* What is left behind the strides above 1. *listed: element i is. Behind the chunk it is 0. */
-    __device__ WORD column(uint32_t i, bool *listed) const
+    __device__ bool is_listed(uint32_t i) const
     {
-        *listed = false;
-        if (i >= count)
-            return 0;
-        WORD word_ = quantised(r, elements.load(i), listed);
-        if (order >= 2 && i >= row_stride)
-            word_ -= word(i - row_stride);
-        if (order >= 3 && i >= plane_stride)
-            word_ -= word(i - plane_stride);
-        if (order >= 3 && i >= (uint64_t)row_stride + plane_stride)
-            word_ += word(i - row_stride - plane_stride);
-        return word_;
+        bool listed = false;
+
+        if (!QUICK && i < count)
+            (void)quantised(r, elements.load(i), &listed);
+        return listed;
+    }
+
+    /* By a warp: what is left behind the strides above 1: COUNT words, each lane's 32 apart, of
+     * which its first is i. */
+    template <uint32_t COUNT> __device__ void columns(uint32_t i, WORD v[COUNT]) const
+    {
+#pragma unroll
+        for (uint32_t k = 0; k < COUNT; k++)
+            v[k] = word(i + 32 * k);
+        if (QUICK && order < 2) {
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] -= type_of<WORD>::MAGIC_BITS;
+        }
+        if (order >= 2) {
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] -= word(i + 32 * k - row_stride);
+        }
+        if (order >= 3) {
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] -= word(i + 32 * k - plane_stride);
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] += word(i + 32 * k - row_stride - plane_stride);
+        }
     }
 };
 
-template <typename WORD>
-__device__ inline differences<WORD> differences_of(const subject &s, const cuda_chunk &chunk,
-                                                   const cuda_lists &lists, uint32_t order)
+template <typename WORD, bool QUICK>
+__device__ inline differences<WORD, QUICK> differences_of(const subject &s, const cuda_chunk &chunk,
+                                                          const cuda_lists &lists, uint32_t order)
 {
     return {{lists.raw + (size_t)chunk.first * BALE_CUDA_CELL + s.lead},
             s.r,
@@ -102,53 +135,126 @@ __device__ inline differences<WORD> differences_of(const subject &s, const cuda_
             s.strides[2]};
 }
 
-/* By a warp: goes through words of a chunk, 32 at a time. */
-template <typename WORD> class stretch
+constexpr uint32_t EACH = 8, GROUP = 32 * EACH; /* words of a lane, side by side, and of a warp */
+constexpr uint32_t GROUPS = CUSZ_CHUNK / 4 / GROUP, GROUPS_OF_CELL = BALE_CUDA_CELL / 4 / GROUP;
+static_assert(GROUP == 1u << CUSZ_SEGMENT_MIN, "segments are groups");
+
+/* Where the lanes of a warp exchange the words of a group. */
+struct alignas(16) stage {
+    uint64_t words[GROUP];
+};
+
+/* A lane's words of a group, folded. */
+template <typename WORD> struct words_of_lane {
+    WORD words[EACH];
+    uint32_t there; /* so many, the first ones, are there */
+
+    /* The mask of those that are not zero. */
+    __device__ uint32_t nonzero() const
+    {
+        uint32_t mask = 0;
+
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            mask |= (uint32_t)(words[k] != 0) << k;
+        return mask & ((1u << there) - 1);
+    }
+};
+
+/* By a warp: goes through words of a chunk, a group at a time. */
+template <typename WORD, bool QUICK> class group_reader
 {
   public:
-    __device__ stretch(const differences<WORD> &d, uint32_t begin) : d_(d), at_(begin)
+    __device__ group_reader(const differences<WORD, QUICK> &d, stage *s, uint32_t begin)
+        : d_(d), stage_((WORD *)s->words)
     {
-        bool listed;
-
-        before_ = begin > 0 && d.order > 0 ? d.column(begin - 1, &listed) : 0;
+        begin_at(begin);
     }
 
-    /* The lane's next word. */
-    __device__ WORD next(bool *listed)
+    __device__ void move(uint32_t begin)
     {
-        const WORD column = d_.column(at_ + bale_warp::lane(), listed);
-        const WORD other = __shfl_up_sync(ALL, column, 1);
-        const WORD left = bale_warp::lane() == 0 ? before_ : other;
+        if (begin != at_)
+            begin_at(begin);
+    }
 
-        before_ = __shfl_sync(ALL, column, 31);
-        at_ += 32;
-        return d_.order > 0 ? column - left : column;
+    /* The lane's next words, as far as they are before end. */
+    __device__ words_of_lane<WORD> next(uint32_t end)
+    {
+        const uint32_t lane = bale_warp::lane(), first = at_ + EACH * lane;
+        words_of_lane<WORD> own;
+        WORD v[EACH];
+
+        d_.template columns<EACH>(at_ + lane, v);
+        __syncwarp();
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            stage_[32 * k + lane] = v[k];
+        __syncwarp();
+        load_side_by_side(own.words);
+        const WORD last = own.words[EACH - 1], other = __shfl_up_sync(ALL, last, 1);
+        const WORD left = lane == 0 ? before_ : other;
+        before_ = __shfl_sync(ALL, last, 31);
+        if (d_.order > 0) {
+#pragma unroll
+            for (uint32_t k = EACH - 1; k > 0; k--)
+                own.words[k] -= own.words[k - 1];
+            own.words[0] -= left;
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < EACH; k++)
+            own.words[k] = folded(own.words[k]);
+        own.there = first < end ? min(end - first, EACH) : 0;
+        at_ += GROUP;
+        return own;
     }
 
   private:
-    const differences<WORD> &d_;
+    __device__ void load_side_by_side(WORD words[EACH]) const
+    {
+        const uint4 *from = (const uint4 *)(stage_ + EACH * bale_warp::lane());
+
+#pragma unroll
+        for (uint32_t k = 0; k < EACH * sizeof(WORD) / sizeof *from; k++) {
+            const uint4 some = from[k];
+            memcpy((uint8_t *)words + k * sizeof some, &some, sizeof some);
+        }
+    }
+
+    __device__ void begin_at(uint32_t at)
+    {
+        at_ = at;
+        before_ = 0;
+        if (at > 0 && d_.order > 0)
+            d_.template columns<1>(at - 1, &before_);
+    }
+
+    const differences<WORD, QUICK> &d_;
+    WORD *stage_;
     uint32_t at_;
     WORD before_;
 };
 
-/* Zeros that follow each other, looked for by a warp in one tile of 32 words after the other. */
-struct zero_runs {
-    uint32_t open = 0; /* zeros before the tile */
+/* By a warp: the zeros directly before the lane's first word that is not zero, up to the one before
+ * it. nonzero: which of its words are not; any: the lanes that have some; open: zeros before the
+ * group. */
+__device__ inline uint32_t zeros_before(uint32_t nonzero, uint32_t any, uint32_t open)
+{
+    const uint32_t lane = bale_warp::lane(), lower = any & bale_warp::lower_lanes();
+    const uint32_t other = lower ? 31 - (uint32_t)__clz((int)lower) : 0;
+    const uint32_t behind = __shfl_sync(ALL, (uint32_t)__clz((int)nonzero) - (32 - EACH), other);
+    const uint32_t own = (uint32_t)__ffs((int)nonzero) - 1;
 
-    /* nonzero: the lanes whose words are not zero. How many zeros are before this lane's word. */
-    __device__ uint32_t before(uint32_t nonzero) const
-    {
-        const uint32_t lower = nonzero & bale_warp::lower_lanes(), lane = bale_warp::lane();
+    return own + (lower ? behind + EACH * (lane - other - 1) : open + EACH * lane);
+}
 
-        return lower ? lane - (32 - __clz((int)lower)) : lane + open;
-    }
+/* By a warp: words of a group up to the last one that is not zero; 0: all are zeros. */
+__device__ inline uint32_t words_upto_last(uint32_t nonzero, uint32_t any)
+{
+    const uint32_t last = any ? 31 - (uint32_t)__clz((int)any) : 0;
 
-    /* Behind so many words of the tile. */
-    __device__ void go_on(uint32_t nonzero, uint32_t count)
-    {
-        open = nonzero ? count - (32 - __clz((int)nonzero)) : open + count;
-    }
-};
+    return __shfl_sync(ALL, nonzero ? EACH * bale_warp::lane() + 32 - __clz((int)nonzero) : 0u,
+                       last);
+}
 
 /* The token of a folded word that is not zero; *low: how many of its low bits follow. */
 template <typename WORD> __device__ inline uint32_t token_of(WORD folded, uint32_t *low)

@@ -232,6 +232,14 @@ inline double __dadd_rn(double x, double y)
 {
     return x + y;
 }
+inline double __fma_rn(double x, double y, double z)
+{
+    return __builtin_fma(x, y, z);
+}
+inline float __fmaf_rn(float x, float y, float z)
+{
+    return __builtin_fmaf(x, y, z);
+}
 inline double __ddiv_rn(double x, double y)
 {
     return x / y;

@@ -1,0 +1,253 @@
+/* cusz on the device: the cost of each order in a sample, and the elements that are no multiples
+ * (spec.md, Choices). A block for each cell of a chunk, or for the chunk. */
+#ifndef BALE_KERNELS_CUSZ_SAMPLE_CUH
+#define BALE_KERNELS_CUSZ_SAMPLE_CUH
+
+#include "kernels/cusz/subject.cuh"
+
+namespace bale_cusz
+{
+constexpr unsigned COUNT_THREADS = 256, COUNT_WARPS = COUNT_THREADS / 32;
+constexpr uint32_t SAMPLE_DEEP = 4; /* loads that a thread has in flight */
+
+/* Sums over a frame's chunks, in the cell of its part until that is made; zeros at first. */
+struct totals {
+    unsigned long long costs[CUSZ_ORDERS];
+    uint32_t elements, listed;
+    uint32_t slow;                /* not 0: the frame has no quick words */
+    uint32_t counts[CUSZ_TOKENS]; /* without runs; or with short matches */
+    uint32_t many[CUSZ_TOKENS];   /* with long matches only */
+};
+static_assert(sizeof(totals) <= BALE_CUDA_PART, "in the cell of a part");
+
+__device__ inline totals *totals_of(const cuda_lists &lists, uint32_t frame)
+{
+    return (totals *)(lists.parts + (size_t)frame * BALE_CUDA_PART);
+}
+
+/* The least of the orders that cost least. */
+__device__ inline uint32_t best_order(const unsigned long long costs[CUSZ_ORDERS], uint32_t orders)
+{
+    uint32_t best = 0;
+
+    for (uint32_t i = 1; i < orders; i++)
+        if (costs[i] < costs[best])
+            best = i;
+    return best;
+}
+
+/* The elements [begin, end) of a chunk of which a cell's block takes care. */
+struct share {
+    uint32_t begin, end;
+};
+
+__device__ inline share share_of(const subject &s, const cuda_chunk &chunk, uint32_t c)
+{
+    const uint32_t each = BALE_CUDA_CELL / s.size, count = elements_of(s, chunk);
+    const uint32_t begin = min((c - chunk.first) * each, count);
+
+    return {begin, min(begin + each, count)};
+}
+
+/* Roughly the bits that a word takes: none if it is zero. */
+template <typename WORD> __device__ inline uint32_t cost_of(WORD word)
+{
+    const uint64_t bits = folded(word);
+    const uint32_t upper = (uint32_t)(bits >> 32), lower = (uint32_t)bits;
+
+    if (bits == 0)
+        return 0;
+    return upper ? 65 - __clz((int)upper) : 33 - __clz((int)lower);
+}
+
+/* By a thread: adds the costs of element i for each order. Words at the corners of its box, of
+ * which the order's bits say which strides lie between, are loaded before one is used. */
+template <typename WORD>
+__device__ inline void add_costs(const differences<WORD, false> &d, const subject &s, uint32_t i,
+                                 uint32_t costs[CUSZ_ORDERS])
+{
+    constexpr uint32_t CORNERS = 1u << (CUSZ_ORDERS - 1);
+    WORD raw[CORNERS], rest = 0;
+    bool listed;
+
+#pragma unroll
+    for (uint32_t k = 0; k < CORNERS; k++) {
+        const uint64_t back = (k & 1 ? s.strides[0] : 0) + (uint64_t)(k & 2 ? s.strides[1] : 0) +
+                              (k & 4 ? s.strides[2] : 0);
+        raw[k] = k >> (s.orders - 1) == 0 && back <= i ? d.elements.load(i - (uint32_t)back) : 0;
+    }
+#pragma unroll
+    for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {
+        if (order >= s.orders)
+            break;
+#pragma unroll
+        for (uint32_t k = order ? 1u << (order - 1) : 0; k < 1u << order; k++) {
+            const WORD word = quantised(d.r, raw[k], &listed);
+            rest = __popc(k) & 1 ? rest - word : rest + word;
+        }
+        costs[order] += cost_of(rest);
+    }
+}
+
+/* What is found out about elements. */
+struct findings {
+    uint32_t listed;
+    bool large; /* one has too many steps for a quick word */
+};
+
+template <typename WORD>
+__device__ inline void look_closely(const rounding &r, WORD raw, findings *found)
+{
+    bool listed;
+    const WORD word = quantised(r, raw, &listed);
+
+    found->listed += listed;
+    found->large = found->large || folded(word) >> type_of<WORD>::QUICK_LOG2 != 0;
+}
+
+/* The number that a quick word is, as a double. */
+__device__ inline double number_of(uint32_t quick)
+{
+    const uint64_t bits = type_of<uint64_t>::MAGIC_BITS +
+                          (uint64_t)(int64_t)(int32_t)(quick - type_of<uint32_t>::MAGIC_BITS);
+    double sum;
+
+    memcpy(&sum, &bits, sizeof sum);
+    return __dadd_rn(sum, -0x1.8p52);
+}
+
+__device__ inline double number_of(uint64_t quick)
+{
+    double sum;
+
+    memcpy(&sum, &quick, sizeof sum);
+    return __dadd_rn(sum, -0x1.8p52);
+}
+
+/* If the quick word, within its limit, stands for this element, it is the word. */
+template <typename WORD>
+__device__ inline void look_quickly(const rounding &r, WORD raw, findings *found)
+{
+    constexpr WORD HALF = (WORD)1 << (type_of<WORD>::QUICK_LOG2 - 1);
+    const WORD quick = quick_word(r, raw);
+    const typename type_of<WORD>::element x =
+        (typename type_of<WORD>::element)__dmul_rn(number_of(quick), r.step);
+    WORD bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    if (bits != raw || (WORD)(quick - type_of<WORD>::MAGIC_BITS + HALF) >= 2 * HALF)
+        look_closely(r, raw, found);
+}
+
+/* By a thread: its part of the share, of an array that may have quick words: 16 bytes at a time. */
+template <typename WORD>
+__device__ inline void look_in_lines(const differences<WORD, false> &d, share of, findings *found)
+{
+    constexpr uint32_t WORDS = sizeof(uint4) / sizeof(WORD);
+    const uint4 *from = (const uint4 *)(d.elements.at + (size_t)of.begin * sizeof(WORD));
+    const uint32_t count = of.end - of.begin, lines = count / WORDS;
+
+    for (uint32_t first = threadIdx.x; first < lines; first += SAMPLE_DEEP * COUNT_THREADS) {
+        uint4 v[SAMPLE_DEEP] = {};
+#pragma unroll
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
+            if (first + k * COUNT_THREADS < lines)
+                v[k] = from[first + k * COUNT_THREADS];
+#pragma unroll
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++) {
+            WORD words[WORDS];
+            memcpy(words, &v[k], sizeof words);
+            for (WORD word : words)
+                look_quickly(d.r, word, found);
+        }
+    }
+    if (threadIdx.x < count % WORDS)
+        look_closely(d.r, d.elements.load(of.end - 1 - threadIdx.x), found);
+}
+
+template <typename WORD>
+__device__ inline void sample_share(const differences<WORD, false> &d, const subject &s, share of,
+                                    totals *t)
+{
+    uint32_t costs[CUSZ_ORDERS] = {0};
+    findings found = {0, !may_be_quick(s)};
+
+    if (!found.large)
+        look_in_lines(d, of, &found);
+    else
+        for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += COUNT_THREADS)
+            look_closely(d.r, d.elements.load(i), &found);
+    /* A share begins where a stretch of the sample may. */
+    for (uint32_t k = threadIdx.x;; k += COUNT_THREADS) {
+        const uint32_t begin = of.begin + k / CUSZ_SAMPLE_RUN * CUSZ_SAMPLE_EVERY;
+        if (begin >= of.end)
+            break;
+        if (d.count - begin >= CUSZ_SAMPLE_RUN)
+            add_costs(d, s, begin + k % CUSZ_SAMPLE_RUN, costs);
+    }
+#pragma unroll
+    for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {
+        const uint32_t sum = __reduce_add_sync(ALL, costs[order]);
+        if (bale_warp::lane() == 0 && sum > 0)
+            atomicAdd(&t->costs[order], (unsigned long long)sum);
+    }
+    const uint32_t listed = __reduce_add_sync(ALL, found.listed);
+    const bool slow = __any_sync(ALL, found.large || listed > 0);
+    if (bale_warp::lane() == 0 && listed > 0)
+        atomicAdd(&t->listed, listed);
+    if (bale_warp::lane() == 0 && slow)
+        atomicOr(&t->slow, 1u);
+}
+
+/* What a block knows of its cell. */
+struct cell {
+    cuda_chunk chunk;
+    subject of;
+    totals *t;
+    share own;
+};
+
+__device__ inline void load_cell(const cuda_chunk *chunks, const cuda_frame *frames,
+                                 const cuda_lists &lists, cell *x)
+{
+    const uint32_t c = blockIdx.x;
+
+    x->chunk = chunks[c];
+    x->of = subject_of(frames[x->chunk.frame], x->chunk.chunk_size);
+    x->t = totals_of(lists, x->chunk.frame);
+    x->own = share_of(x->of, x->chunk, c);
+}
+
+/* False: another kernel is for elements of the frame's size, or for its matches. */
+__device__ inline bool load_cell(const cuda_chunk *chunks, const cuda_frame *frames,
+                                 const cuda_lists &lists, uint32_t size, bool matches, cell *x)
+{
+    load_cell(chunks, frames, lists, x);
+    return x->of.size == size && x->of.matches == matches;
+}
+
+/* Adds to the totals of any frame: elements, those that are listed, and the costs of orders. */
+template <typename WORD>
+__device__ inline void sample_cell(const cell &x, const cuda_lists &lists)
+{
+    sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t);
+}
+
+__global__ void __launch_bounds__(COUNT_THREADS)
+    sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+{
+    cell x;
+
+    load_cell(chunks, frames, lists, &x);
+    if (x.of.orders == 0)
+        return;
+    if (x.chunk.first == blockIdx.x && threadIdx.x == 0)
+        atomicAdd(&x.t->elements, elements_of(x.of, x.chunk));
+    if (x.of.size == 8)
+        sample_cell<uint64_t>(x, lists);
+    else
+        sample_cell<uint32_t>(x, lists);
+}
+} // namespace bale_cusz
+
+#endif
