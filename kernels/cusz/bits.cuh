@@ -71,28 +71,33 @@ struct placed_codes {
     }
 };
 
-/* By a lane: zeros as powers of two, the greatest first. */
-template <typename SINK> __device__ inline void put_run(SINK *to, const coder &codes, uint32_t run)
+/* The code of a run of zeros with its low bits, 30 bits at most; *length: of it. */
+__device__ inline uint32_t code_of_run(const coder &codes, uint32_t run, uint32_t *length)
 {
-    while (run) {
-        if (run < CODED_RUNS && codes.runs[run].length > 0) {
-            to->put(codes.runs[run].bits, codes.runs[run].length);
-            return;
-        }
-        const uint32_t token = 31 - (uint32_t)__clz((int)run);
-        to->put(codes.tokens[token] >> 4, codes.tokens[token] & 15);
-        run -= 1u << token;
-    }
+    const uint32_t log2 = 31 - (uint32_t)__clz((int)(run | 1)), code = codes.tokens[log2];
+
+    *length = run > 0 ? (code & 15) + log2 : 0;
+    return run > 0 ? code >> 4 << log2 | (run - (1u << log2)) : 0;
 }
 
-/* By a lane: a word, folded. */
-template <typename SINK, typename WORD>
-__device__ inline void put_word(SINK *to, const coder &codes, WORD word)
+/* By a lane. */
+template <typename SINK> __device__ inline void put_run(SINK *to, const coder &codes, uint32_t run)
 {
-    uint32_t low;
+    uint32_t length;
+    const uint32_t code = code_of_run(codes, run, &length);
+
+    to->put(code, length);
+}
+
+/* By a lane: a run of zeros, as far as there is one, and a word, folded. */
+template <typename SINK, typename WORD>
+__device__ inline void put_word(SINK *to, const coder &codes, uint32_t run, WORD word)
+{
+    uint32_t low, before;
+    const uint64_t zeros = code_of_run(codes, run, &before);
     const uint32_t code = code_of(codes, word, &low), length = code & 15;
 
-    to->put(code >> 4, length);
+    to->put(zeros << length | code >> 4, before + length);
     if (low > 0)
         to->put((uint64_t)word & (((uint64_t)1 << low) - 1), low);
 }
@@ -130,11 +135,9 @@ __device__ inline uint32_t put_words(SINK *to, const work<WORD, QUICK, MATCHES> 
                 put_match(to, *w.codes, place);
             if (place != ALONE)
                 continue;
-        } else if (w.runs) {
-            put_run(to, *w.codes, run);
-            run = 0;
         }
-        put_word(to, *w.codes, own.words[k]);
+        put_word(to, *w.codes, w.runs ? run : 0, own.words[k]);
+        run = 0;
     }
     return run;
 }

@@ -24,7 +24,7 @@ struct head {
     rounding r;
     uint32_t strides[CUSZ_ORDERS - 1];
     uint32_t order, segment_log2, lead;
-    bool f64, matches, fine;
+    bool f64, matches, low_runs, fine;
 };
 
 /* By a thread: reads so many bytes of code lengths. False: there are too many. book->length is all
@@ -67,9 +67,11 @@ __device__ inline bool read_part(const uint8_t *in, uint32_t length, head *h, bo
     h->order = in[0] >> CUSZ_ORDER_AT & 3;
     h->segment_log2 = (in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN;
     h->matches = in[0] & CUSZ_MATCHES;
-    h->lead = in[1];
+    h->low_runs = in[1] & CUSZ_LOW_RUNS;
+    h->lead = in[1] & ~CUSZ_LOW_RUNS;
     h->strides[0] = 1;
-    if (!(h->r.step >= 0x1p-1021 && h->r.step <= 0x1p1021) || h->lead >= (h->f64 ? 8 : 4))
+    if (!(h->r.step >= 0x1p-1021 && h->r.step <= 0x1p1021) || h->lead >= (h->f64 ? 8 : 4) ||
+        (h->matches && h->low_runs))
         return false;
     h->r.inverse = __ddiv_rn(1, h->r.step);
     for (uint32_t i = 1; i < h->order; i++, at += 4) {

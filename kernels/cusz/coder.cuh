@@ -10,62 +10,30 @@ namespace bale_cusz
 {
 constexpr unsigned ENCODE_THREADS = 256, ENCODE_WARPS = ENCODE_THREADS / 32;
 
-constexpr uint32_t SHORT_RUNS = 256, CODED_RUNS = 64; /* zeros of a run, less than */
-
-/* Codes one behind the other; length 0: they are longer than 32 bits. */
-struct run_code {
-    uint32_t bits, length;
-};
-
 /* Codes: code << 4 | length. */
-struct alignas(8) coder {
+struct coder {
     uint32_t tokens[CUSZ_TOKENS];
     uint32_t words[CUSZ_LITERALS]; /* of folded words */
-    run_code runs[CODED_RUNS];
-    uint16_t gaps[1 << EACH]; /* bits of the zeros between the words of a lane that are not */
-    uint16_t short_bits[SHORT_RUNS];                               /* bits of so many zeros */
-    uint16_t long_bits[(1 << CUSZ_SEGMENT_MAX) / SHORT_RUNS + 1]; /* of SHORT_RUNS times as many */
+    uint16_t gaps[1 << EACH];      /* bits of the zeros between the words of a lane that are not */
 };
 
 /* By a thread: bits of a run of zeros. */
 __device__ inline uint32_t run_bits(const coder &codes, uint32_t run)
 {
-    return codes.short_bits[run % SHORT_RUNS] + codes.long_bits[run / SHORT_RUNS];
+    const uint32_t log2 = 31 - (uint32_t)__clz((int)(run | 1));
+
+    return run > 0 ? (codes.tokens[log2] & 15) + log2 : 0;
 }
 
-/* The same, before that is known. */
-__device__ inline uint32_t sum_of_run(const coder &codes, uint32_t run)
-{
-    uint32_t bits = 0;
-
-    for (; run; run &= run - 1)
-        bits += codes.tokens[31 - __clz((int)(run & (0 - run)))] & 15;
-    return bits;
-}
-
-__device__ inline uint32_t sum_of_gaps(const coder &codes, uint32_t nonzero)
+__device__ inline uint32_t gap_bits(const coder &codes, uint32_t nonzero)
 {
     uint32_t bits = 0;
 
     while (nonzero & (nonzero - 1)) {
         nonzero >>= __ffs((int)nonzero);
-        bits += sum_of_run(codes, (uint32_t)__ffs((int)nonzero) - 1);
+        bits += run_bits(codes, (uint32_t)__ffs((int)nonzero) - 1);
     }
     return bits;
-}
-
-__device__ inline run_code code_of_run(const coder &codes, uint32_t run)
-{
-    run_code made = {0, 0};
-
-    while (run) {
-        const uint32_t token = 31 - (uint32_t)__clz((int)run), code = codes.tokens[token];
-        if (made.length + (code & 15) > 32)
-            return {0, 0};
-        made = {made.bits << (code & 15) | code >> 4, made.length + (code & 15)};
-        run -= 1u << token;
-    }
-    return made;
 }
 
 /* By a block. */
@@ -78,15 +46,10 @@ __device__ inline void load_codes(coder *codes, const plan &p)
     __syncthreads();
     if (thread < CUSZ_LITERALS)
         codes->words[thread] = codes->tokens[thread ? CUSZ_RUNS - 1 + thread : 0];
-    if (thread < CODED_RUNS)
-        codes->runs[thread] = code_of_run(*codes, thread);
-    if (thread < sizeof codes->long_bits / sizeof *codes->long_bits)
-        codes->long_bits[thread] = (uint16_t)sum_of_run(*codes, thread * SHORT_RUNS);
-    codes->gaps[thread] = (uint16_t)sum_of_gaps(*codes, thread);
-    codes->short_bits[thread] = (uint16_t)sum_of_run(*codes, thread);
+    codes->gaps[thread] = (uint16_t)gap_bits(*codes, thread);
     __syncthreads();
 }
-static_assert(ENCODE_THREADS == 1 << EACH && ENCODE_THREADS == SHORT_RUNS, "a thread for each");
+static_assert(ENCODE_THREADS == 1 << EACH, "a thread for each");
 
 /* By a thread: the code of a folded word; *low: how many of its low bits follow. */
 template <typename WORD>
@@ -138,8 +101,7 @@ __device__ inline const uint16_t *places_of(const work<WORD, QUICK, MATCHES> &w,
         const uint32_t end = min(begin + (1u << w.l.segment_log2), w.l.elements);
         const uint32_t tokens = parse(w.d, w.st, begin, end, w.m);
         if (tokens > 0) {
-            place_matches(w.m, tokens,
-                          w.codes->tokens[1] & 15 ? CUSZ_MATCH_FEW : CUSZ_MATCH_MANY);
+            place_matches(w.m, tokens, w.codes->tokens[1] & 15 ? CUSZ_MATCH_FEW : CUSZ_MATCH_MANY);
             return w.m->places;
         }
     }

@@ -30,39 +30,28 @@ __device__ inline cell_work *work_of_cell(const cuda_lists &lists, uint32_t c)
     return (cell_work *)(lists.work + (size_t)c * BALE_CUDA_WORK);
 }
 
-/* Adds a run as the powers of two that it is the sum of. */
+/* Adds a run of zeros, by its log2. */
 __device__ inline void add_run(uint32_t runs[CUSZ_RUNS], uint32_t run)
 {
-    for (; run; run &= run - 1)
-        atomicAdd(&runs[31 - __clz((int)(run & (0 - run)))], 1u);
+    if (run > 0)
+        atomicAdd(&runs[31 - __clz((int)run)], 1u);
 }
 
 /* Lanes count often ones by themselves, in bytes, for lanes that add to one address wait for each
- * other: folded words below OFTEN, and the powers of two below SHORT of runs. A lane has few
- * groups. */
-constexpr uint32_t OFTEN = 8, SHORT = 128;
+ * other: folded words below OFTEN, and runs of less than 2^OFTEN. A lane has few groups. */
+constexpr uint32_t OFTEN = 8;
 static_assert(GROUPS_OF_CELL / COUNT_WARPS * EACH < 256, "in bytes");
 
-/* Four bits as bytes. */
-__device__ inline uint32_t bytes_of(uint32_t bits)
-{
-    return (bits * 0x204081) & 0x01010101;
-}
-
-/* A run's lowest three powers of two as bytes, and the run as the fourth. */
-__device__ inline uint32_t bytes_of_run(uint32_t run)
-{
-    return bytes_of((run & 7) | (uint32_t)(run > 0) << 3);
-}
-
-/* The sum of this for the zeros between the words of a lane that are not. */
+/* Of the zeros between the words of a lane that are not: runs by log2, 0 to 2, in a byte each, and
+ * how many runs in the fourth. */
 __device__ inline uint32_t bytes_of_gaps(uint32_t nonzero)
 {
     uint32_t bytes = 0;
 
     while (nonzero & (nonzero - 1)) {
         nonzero >>= __ffs((int)nonzero);
-        bytes += bytes_of_run((uint32_t)__ffs((int)nonzero) - 1);
+        const uint32_t run = (uint32_t)__ffs((int)nonzero) - 1;
+        bytes += run > 0 ? (1u << 8 * (31 - __clz((int)run))) + (1u << 24) : 0;
     }
     return bytes;
 }
@@ -77,8 +66,9 @@ struct count_shared {
 
 /* What a lane counts of a stretch. */
 struct tally {
-    uint64_t often;        /* words below OFTEN, a byte each */
-    uint32_t lower, upper; /* of runs that are inside: bytes_of_run(), and the next powers of two */
+    uint64_t often;  /* words below OFTEN, a byte each */
+    uint64_t runs;   /* that are inside, below 2^OFTEN, likewise by log2 */
+    uint32_t inside; /* all of these */
 };
 
 /* By a warp: counts a group's tokens without runs. */
@@ -98,8 +88,8 @@ __device__ inline void count_words(const words_of_lane<WORD> &own, uint32_t *cou
     }
 }
 
-/* By a warp: counts a group's runs that are inside, and brings z up to its end. seen: whether a word
- * before was not zero; z->trail: how many zeros are before. */
+/* By a warp: counts a group's runs that are inside, and brings z up to its end. seen: whether a
+ * word before was not zero; z->trail: how many zeros are before. */
 __device__ inline void count_runs(count_shared *s, uint32_t nonzero, uint32_t there, bool *seen,
                                   zeros *z, tally *t)
 {
@@ -111,11 +101,15 @@ __device__ inline void count_runs(count_shared *s, uint32_t nonzero, uint32_t th
         z->trail += there;
         return;
     }
-    t->lower += s->gaps[nonzero];
-    if (nonzero && !first) {
-        t->lower += bytes_of_run(run);
-        t->upper += bytes_of(run >> 3 & 15);
-        add_run(s->runs, run / SHORT * SHORT);
+    const uint32_t gaps = s->gaps[nonzero], log2 = 31 - (uint32_t)__clz((int)(run | 1));
+    t->runs += gaps & 0xffffff;
+    t->inside += gaps >> 24;
+    if (nonzero && !first && run > 0) {
+        t->inside++;
+        if (log2 < OFTEN)
+            t->runs += (uint64_t)1 << 8 * log2;
+        else
+            atomicAdd(&s->runs[log2], 1u);
     }
     if (!*seen)
         z->lead = __shfl_sync(ALL, run, __ffs((int)any) - 1);
@@ -138,22 +132,21 @@ __device__ inline void sum_bytes(uint32_t bytes, uint32_t sums[4])
 /* By a warp: adds what its lanes have counted. */
 __device__ inline void add_tally(count_shared *s, const tally &t, uint32_t *counts, zeros *z)
 {
-    uint32_t words[OFTEN], runs[8];
+    uint32_t words[OFTEN], runs[OFTEN];
 
     sum_bytes((uint32_t)t.often, words);
     sum_bytes((uint32_t)(t.often >> 32), words + 4);
-    sum_bytes(t.lower, runs);
-    z->inside = runs[3];
-    sum_bytes(t.upper, runs + 3);
+    sum_bytes((uint32_t)t.runs, runs);
+    sum_bytes((uint32_t)(t.runs >> 32), runs + 4);
+    z->inside = __reduce_add_sync(ALL, t.inside);
     __syncwarp();
     if (bale_warp::lane() > 0)
         return;
 #pragma unroll
-    for (uint32_t k = 0; k < OFTEN; k++)
+    for (uint32_t k = 0; k < OFTEN; k++) {
         counts[k ? CUSZ_RUNS - 1 + k : 0] += words[k];
-#pragma unroll
-    for (uint32_t k = 0; 1u << k < SHORT; k++)
         atomicAdd(&s->runs[k], runs[k]);
+    }
 }
 
 /* By a warp: counts the tokens of a stretch of words, and the runs inside. */

@@ -36,9 +36,7 @@ cudaError_t open()
         [] {
             return allow_shared_memory((const void *)measure<uint64_t, true>, MEASURE_ROOM<true>);
         },
-        [] {
-            return allow_shared_memory((const void *)encode<uint32_t, true>, ENCODE_ROOM<true>);
-        },
+        [] { return allow_shared_memory((const void *)encode<uint32_t, true>, ENCODE_ROOM<true>); },
         [] {
             return allow_shared_memory((const void *)encode<uint64_t, true>, ENCODE_ROOM<true>);
         });

@@ -20,6 +20,7 @@ struct cusz_codes {
     uint8_t length[CUSZ_TOKENS];
     cusz_codeword literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
     bool matches;                         /* what tokens 1 to 15 stand for; else runs of zeros */
+    bool low_runs;                        /* of which low bits follow */
 };
 
 /* An extent part, taken apart. */
@@ -40,7 +41,7 @@ struct cusz_table {
     uint32_t look[1 << CUSZ_LOOK];
     uint16_t sorted[CUSZ_TOKENS];
     uint32_t first[CUSZ_LENGTH_MAX + 1], end[CUSZ_LENGTH_MAX + 1], at[CUSZ_LENGTH_MAX + 1];
-    bool matches;
+    bool matches, low_runs;
 };
 
 /* Finds matches in a segment: its words, folded, and what bale_lzss_parse makes of them. */

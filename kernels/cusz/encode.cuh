@@ -9,9 +9,9 @@
 
 namespace bale_cusz
 {
-/* Of what a group becomes at most: each word 15 and 61 bits; zeros before and behind, 15 codes more
- * each; and what was in the first word. */
-constexpr uint32_t BUFFER = (GROUP * 76 + 2 * 15 * 15 + 31) / 32 + 2;
+/* Of what a group becomes at most: each word 15 and 61 bits; zeros before and behind,
+ * 30 bits each; and what was in the first word. */
+constexpr uint32_t BUFFER = (GROUP * 76 + 2 * 30 + 31) / 32 + 2;
 
 /* Of a warp: a group's words, then its codes. */
 union alignas(16) bench {
@@ -22,10 +22,10 @@ union alignas(16) bench {
 struct encode_shared {
     bench benches[ENCODE_WARPS];
     coder codes;
-    measures m;                   /* if groups are measured again */
-    uint32_t bits[GROUPS + 1];    /* of groups, then where they begin */
-    uint32_t listed[GROUPS + 1];  /* the same of listed elements */
-    uint16_t open[GROUPS];        /* zeros before a group */
+    measures m;                  /* if groups are measured again */
+    uint32_t bits[GROUPS + 1];   /* of groups, then where they begin */
+    uint32_t listed[GROUPS + 1]; /* the same of listed elements */
+    uint16_t open[GROUPS];       /* zeros before a group */
     uint32_t sums[ENCODE_WARPS];
     uint32_t last_word;
 };
@@ -63,10 +63,9 @@ __device__ inline void place_sizes(encode_shared *s, uint32_t *sizes, uint32_t c
 
 /* By a warp: what a group becomes. room: of the warp. */
 template <typename WORD, bool QUICK, bool MATCHES>
-__device__ inline void write_group(const work<WORD, QUICK, MATCHES> &w,
-                                   const words_of_lane<WORD> &own, uint32_t group,
-                                   const uint16_t *places, uint32_t open, uint32_t at,
-                                   const target &to, uint32_t *room)
+__device__ inline void
+write_group(const work<WORD, QUICK, MATCHES> &w, const words_of_lane<WORD> &own, uint32_t group,
+            const uint16_t *places, uint32_t open, uint32_t at, const target &to, uint32_t *room)
 {
     const uint32_t lane = bale_warp::lane(), nonzero = w.runs ? own.nonzero() : 0;
     uint32_t run = 0, behind = 0;
@@ -79,9 +78,8 @@ __device__ inline void write_group(const work<WORD, QUICK, MATCHES> &w,
         if (lane == 31 && w.ends_segment(group))
             behind = any ? there - upto : open + there;
     }
-    put_words<EACH / 2, EACH>(
-        &second, w, own, nonzero, places,
-        put_words<0, EACH / 2>(&first, w, own, nonzero, places, run));
+    put_words<EACH / 2, EACH>(&second, w, own, nonzero, places,
+                              put_words<0, EACH / 2>(&first, w, own, nonzero, places, run));
     put_run(&second, *w.codes, behind);
     const uint32_t bits = first.count + second.count, upto = bale_warp::inclusive_sum(bits);
     const uint32_t end = at % 32 + __shfl_sync(ALL, upto, 31), count = (end + 31) / 32;
@@ -90,9 +88,8 @@ __device__ inline void write_group(const work<WORD, QUICK, MATCHES> &w,
     __syncwarp();
     placed_codes placed = {room, at % 32 + upto - bits};
     if (first.count > 64 || second.count > 64) {
-        put_words<EACH / 2, EACH>(
-            &placed, w, own, nonzero, places,
-            put_words<0, EACH / 2>(&placed, w, own, nonzero, places, run));
+        put_words<EACH / 2, EACH>(&placed, w, own, nonzero, places,
+                                  put_words<0, EACH / 2>(&placed, w, own, nonzero, places, run));
         put_run(&placed, *w.codes, behind);
     } else if (bits > 64) {
         placed.put(first.bits, first.count);
@@ -117,7 +114,8 @@ __device__ inline void write_list(const differences<WORD, QUICK> &d, uint32_t gr
 
     at += bale_warp::inclusive_sum((uint32_t)__popc(mask)) - (uint32_t)__popc(mask);
     for (; mask; mask &= mask - 1, at++) {
-        const uint32_t i = group * GROUP + EACH * bale_warp::lane() + (uint32_t)__ffs((int)mask) - 1;
+        const uint32_t i =
+            group * GROUP + EACH * bale_warp::lane() + (uint32_t)__ffs((int)mask) - 1;
         put32(list + 4 * (size_t)at, i);
         elements.store(at, d.elements.load(i));
     }
@@ -163,8 +161,8 @@ __device__ inline void write_beyond(const encode_shared *s, const work<WORD, QUI
 
     for (uint32_t first = out.own.end; first < count && s->bits[first] < end; first += 32) {
         const uint32_t i = first + bale_warp::lane();
-        uint32_t reach = __ballot_sync(ALL, i < count && s->bits[i] < end &&
-                                                s->bits[i + 1] > s->bits[i]);
+        uint32_t reach =
+            __ballot_sync(ALL, i < count && s->bits[i] < end && s->bits[i + 1] > s->bits[i]);
         for (; reach; reach &= reach - 1) {
             const uint32_t k = first + (uint32_t)__ffs((int)reach) - 1;
             write_range(s, w, k, k + 1, out, room);
@@ -193,12 +191,11 @@ __device__ inline void write_groups(encode_shared *s, const work<WORD, QUICK, MA
     const uint32_t warp = threadIdx.x / 32, mine = own.end - own.begin;
     const uint32_t each =
         MATCHES ? w.groups_of_segment() : (mine + ENCODE_WARPS - 1) / ENCODE_WARPS;
-    const destination out = {
-        {(uint32_t *)packed, first ? begin_at / 32 : (begin_at + 31) / 32, (end_at + 31) / 32,
-         end > 0 ? (end - 1) / 32 : 0, &s->last_word},
-        bits,
-        w.l.listed ? packed + w.l.bits + (s->bits[count] + 7) / 8 : nullptr,
-        own};
+    const destination out = {{(uint32_t *)packed, first ? begin_at / 32 : (begin_at + 31) / 32,
+                              (end_at + 31) / 32, end > 0 ? (end - 1) / 32 : 0, &s->last_word},
+                             bits,
+                             w.l.listed ? packed + w.l.bits + (s->bits[count] + 7) / 8 : nullptr,
+                             own};
 
     __syncthreads();
     if (threadIdx.x == 0)
@@ -228,7 +225,7 @@ __device__ inline uint32_t segment_at(const encode_shared *s, const layout &l, u
 /* By a block: what is before the codes. */
 template <typename WORD>
 __device__ inline void write_chunk_head(const encode_shared *s, const layout &l, const uint8_t *raw,
-                                  uint8_t *out)
+                                        uint8_t *out)
 {
     if (threadIdx.x == 0) {
         out[0] = (uint8_t)(l.segment_log2 | (l.listed ? CUSZ_HAS_LIST : 0));
@@ -350,8 +347,8 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const cell &x, const cu
     if (MATCHES || plan_of(lists, x.chunk.frame)->slow)
         return encode_share(s, work_of<WORD, false, MATCHES>(x, lists, l, &s->codes, st, m), h,
                             x.chunk, lists);
-    return encode_share(s, work_of<WORD, !MATCHES, MATCHES>(x, lists, l, &s->codes, st, m), h, x.chunk,
-                        lists);
+    return encode_share(s, work_of<WORD, !MATCHES, MATCHES>(x, lists, l, &s->codes, st, m), h,
+                        x.chunk, lists);
 }
 
 /* Shared memory of a block. */
@@ -362,7 +359,7 @@ constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
 /* Writes the chunks, when measure() is done with all of them. With matches, shared memory has room
  * for one block of a multiprocessor. */
 template <typename WORD, bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 4)
+__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 3)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;

@@ -135,6 +135,7 @@ void cusz_table_make(const struct cusz_codes *codes, struct cusz_table *table)
 
     memset(table->look, 0, sizeof table->look);
     table->matches = codes->matches;
+    table->low_runs = codes->low_runs;
     for (unsigned length = 1; length <= CUSZ_LENGTH_MAX; length++) {
         table->first[length] = table->end[length] = 0;
         table->at[length] = at;

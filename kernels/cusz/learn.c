@@ -118,18 +118,45 @@ static uint64_t estimate(const uint32_t counts[CUSZ_TOKENS])
     return bits + (total > 0 ? total * bale_log2_q16((uint32_t)total) - sum : 0);
 }
 
+/* Low bits of a token: of a word, or of a match or a run. */
+static unsigned low_bits(uint32_t token, const struct cusz_codes *codes)
+{
+    if (token >= CUSZ_CLASSES)
+        return (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    if (token >= CUSZ_RUNS)
+        return 0;
+    if (!codes->matches)
+        return codes->low_runs ? token : 0;
+    if (token == 0 || token == CUSZ_LONGEST)
+        return 0;
+    return cusz_match_low(token) + (token < CUSZ_FAR ? 0 : CUSZ_DISTANCE_BITS);
+}
+
+/* About how many bits tokens take, in 1/65536. */
+static uint64_t estimate_all(const uint32_t counts[CUSZ_TOKENS], const struct cusz_codes *codes)
+{
+    uint64_t bits = 0;
+
+    for (uint32_t i = 0; i < CUSZ_TOKENS; i++)
+        bits += (uint64_t)counts[i] * low_bits(i, codes);
+    return estimate(counts) + (bits << 16);
+}
+
 /* Makes codes for counts, which get those of runs instead of zeros where the pipeline has them. */
 static void choose_codes(enum bale_field_pipeline pipeline, uint32_t counts[CUSZ_TOKENS],
                          const uint32_t runs[CUSZ_RUNS], struct cusz_codes *codes)
 {
+    const struct cusz_codes single = {.low_runs = false}, with_low = {.low_runs = true};
     uint32_t with_runs[CUSZ_TOKENS];
 
     memcpy(with_runs, counts, sizeof with_runs);
     memcpy(with_runs, runs, CUSZ_RUNS * sizeof *runs);
     if (pipeline == BALE_PIPELINE_AUTO)
-        pipeline = estimate(with_runs) < estimate(counts) ? BALE_PIPELINE_RLE_HUFFMAN
-                                                          : BALE_PIPELINE_HUFFMAN;
-    if (pipeline == BALE_PIPELINE_HUFFMAN) {
+        pipeline = estimate_all(with_runs, &with_low) < estimate_all(counts, &single)
+                       ? BALE_PIPELINE_RLE_HUFFMAN
+                       : BALE_PIPELINE_HUFFMAN;
+    codes->low_runs = pipeline != BALE_PIPELINE_HUFFMAN;
+    if (!codes->low_runs) {
         counts[0]++;
         counts[CUSZ_RUNS]++;
     } else {
@@ -142,26 +169,6 @@ static void choose_codes(enum bale_field_pipeline pipeline, uint32_t counts[CUSZ
     else
         cusz_lengths_huffman(counts, codes->length);
     cusz_codes_make(codes);
-}
-
-/* Low bits of a token: of a word, or of a match. */
-static unsigned low_bits(uint32_t token, bool matches)
-{
-    if (token >= CUSZ_CLASSES)
-        return (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
-    if (!matches || token == 0 || token >= CUSZ_LONGEST)
-        return 0;
-    return cusz_match_low(token) + (token < CUSZ_FAR ? 0 : CUSZ_DISTANCE_BITS);
-}
-
-/* About how many bits tokens with matches take, in 1/65536. */
-static uint64_t estimate_matches(const uint32_t counts[CUSZ_TOKENS])
-{
-    uint64_t bits = 0;
-
-    for (uint32_t i = 0; i < CUSZ_TOKENS; i++)
-        bits += (uint64_t)counts[i] * low_bits(i, true);
-    return estimate(counts) + (bits << 16);
 }
 
 /* Makes codes for tokens with matches, long ones only or short ones, too. */
@@ -178,7 +185,7 @@ static void learn_matches(struct cusz_work *work, const struct frame *frame, str
         few[i]++;
         many[i] += i < CUSZ_FAR ? i == 0 || i > 2 : i > CUSZ_FAR + 1;
     }
-    if (estimate_matches(many) <= estimate_matches(few))
+    if (estimate_all(many, &part->codes) <= estimate_all(few, &part->codes))
         counts = many;
     cusz_lengths_huffman(counts, part->codes.length);
     cusz_codes_make(&part->codes);
@@ -193,7 +200,7 @@ static uint8_t choose_segment(const uint32_t counts[CUSZ_TOKENS], const struct c
     uint64_t bits = 0;
 
     for (uint32_t i = 0; i < CUSZ_TOKENS; i++)
-        bits += (uint64_t)counts[i] * (codes->length[i] + low_bits(i, false));
+        bits += (uint64_t)counts[i] * (codes->length[i] + low_bits(i, codes));
     while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * CUSZ_SEGMENT_BITS)
         log2--;
     return log2;
@@ -221,6 +228,7 @@ bool cusz_learn(struct cusz_work *work, const struct bale_field *field, uint64_t
     if (!choose_order(work, &frame, orders, part))
         return false;
     part->codes.matches = pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
+    part->codes.low_runs = false;
     if (part->codes.matches) {
         learn_matches(work, &frame, part);
         return true;

@@ -3,83 +3,11 @@
 #ifndef BALE_KERNELS_CUSZ_LEARN_CUH
 #define BALE_KERNELS_CUSZ_LEARN_CUH
 
-#include "kernels/cusz/book.cuh"
-#include "kernels/cusz/count.cuh"
 #include "kernels/cusz/part.cuh"
+#include "kernels/cusz/runs.cuh"
 
 namespace bale_cusz
 {
-constexpr unsigned LEARN_THREADS = TOKENS, LEARN_WARPS = LEARN_THREADS / 32;
-static_assert(LEARN_THREADS >= CUSZ_TOKENS, "a thread for each token");
-
-/* What encoding needs, behind the part in its cell. */
-struct plan {
-    uint32_t order, segment_log2;
-    uint32_t slow;              /* not 0: there are no quick words */
-    uint32_t code[CUSZ_TOKENS]; /* of a token: code << 4 | length */
-};
-constexpr size_t PLAN_AT = 512;
-static_assert(PLAN_AT >= CUSZ_PART && PLAN_AT + sizeof(plan) <= BALE_CUDA_PART,
-              "in the cell of a part");
-
-__device__ inline plan *plan_of(const cuda_lists &lists, uint32_t frame)
-{
-    return (plan *)(lists.parts + (size_t)frame * BALE_CUDA_PART + PLAN_AT);
-}
-
-constexpr uint32_t NONE = UINT32_MAX; /* more than all counts */
-
-/* Leaves by count and then by token; nodes that were joined. */
-struct tree {
-    uint32_t count[TOKENS + 2]; /* behind the last one NONE */
-    uint16_t token[TOKENS];
-    uint32_t joined[TOKENS + 2]; /* the same */
-    uint16_t parent[2 * TOKENS]; /* of leaf i, and of node leaves + i */
-};
-
-struct learn_shared {
-    totals t;
-    uint32_t runs[CUSZ_RUNS];
-    uint32_t counts[TOKENS];
-    unsigned long long sums[LEARN_WARPS];
-    tree tree_;
-    book b;
-    bool fine;
-    uint32_t occur[LEARN_WARPS];        /* tokens with a code, a bit each */
-    uint8_t halves[2 * TOKENS];         /* of the part, a byte each */
-    uint32_t half_count[LEARN_WARPS];
-};
-
-/* By a block: the sum of all threads' values. */
-__device__ inline uint64_t sum_of_all(learn_shared *s, uint64_t value)
-{
-    uint64_t all = 0;
-
-    value = warp_sum(value);
-    if (bale_warp::lane() == 0)
-        s->sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
-        all += s->sums[warp];
-    __syncthreads();
-    return all;
-}
-
-/* By a block. */
-__device__ inline uint32_t most_of_all(learn_shared *s, uint32_t value)
-{
-    uint32_t most = 0;
-
-    value = __reduce_max_sync(ALL, value);
-    if (bale_warp::lane() == 0)
-        s->sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
-        most = max(most, (uint32_t)s->sums[warp]);
-    __syncthreads();
-    return most;
-}
-
 /* bale_log2_q16 of kernels/codec/entropy.h. */
 __device__ inline uint32_t log2_q16(uint32_t n)
 {
@@ -90,8 +18,8 @@ __device__ inline uint32_t log2_q16(uint32_t n)
     return (exponent << 16) + f + ((bow * 22544) >> 16);
 }
 
-/* By a block: about how many bits Huffman's codes take, in 1/65536 (learn.c). count: of the thread's
- * token. */
+/* By a block: about how many bits Huffman's codes take, in 1/65536 (learn.c). count: of the
+ * thread's token. */
 __device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
 {
     uint64_t total = sum_of_all(s, count), bits = 0;
@@ -109,79 +37,6 @@ __device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
             count = 0;
     }
     return bits + (total ? total * log2_q16((uint32_t)total) - sum : 0);
-}
-
-/* Zeros of a lane's cell. */
-struct lane_zeros {
-    zeros z;
-    uint32_t all;
-    bool none; /* all words are zeros */
-};
-
-/* By a warp: zeros before a lane's cell, up to the last other word, but not before the cell that is
- * so many before it. */
-__device__ inline uint32_t zeros_before_lane(const lane_zeros &own, uint32_t back)
-{
-    uint32_t sum = 0;
-    bool ends = false;
-
-    for (uint32_t k = 1; k < (8u << CUSZ_SEGMENT_MAX) / BALE_CUDA_CELL; k++) {
-        const uint32_t trail = __shfl_up_sync(ALL, own.z.trail, k);
-        const bool none = __shfl_up_sync(ALL, (int)own.none, k);
-        if (k > back || ends)
-            continue;
-        sum += trail;
-        ends = !none;
-    }
-    return sum;
-}
-
-/* By a warp: the runs of a chunk whose first cell is c, if runs gain there or are asked for. A lane
- * has a cell. */
-__device__ inline void add_chunk_runs(learn_shared *s, const subject &of, const cuda_chunk &chunk,
-                                      const cuda_lists &lists, uint32_t c, bool always)
-{
-    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1, lane = bale_warp::lane();
-    const uint32_t longest = (of.size << CUSZ_SEGMENT_MAX) / BALE_CUDA_CELL; /* in cells */
-    lane_zeros own = {};
-
-    if (lane < cells)
-        own = {work_of_cell(lists, c + lane)->z, work_of_cell(lists, c + lane)->all, false};
-    own.none = own.z.lead == own.z.count;
-    const uint32_t before = __shfl_up_sync(ALL, own.z.trail, 1);
-    const uint32_t runs = own.z.inside + (own.z.lead > 0 && (lane == 0 || before == 0)) +
-                          (!own.none && own.z.trail > 0);
-    const uint32_t all = __reduce_add_sync(ALL, own.all);
-    if (!always && all - __reduce_add_sync(ALL, runs) <= all / 2) {
-        if (lane == 0)
-            atomicAdd(&s->runs[0], all);
-        return;
-    }
-    const uint32_t open = zeros_before_lane(own, lane % longest);
-    if (!own.none)
-        add_run(s->runs, open + own.z.lead);
-    if (lane < cells && (lane % longest == longest - 1 || lane == cells - 1))
-        add_run(s->runs, own.none ? open + own.z.count : own.z.trail);
-    if (lane < CUSZ_RUNS) {
-        uint32_t sum = 0;
-        for (uint32_t k = 0; k < cells; k++)
-            sum += work_of_cell(lists, c + k)->runs[lane];
-        atomicAdd(&s->runs[lane], sum);
-    }
-}
-
-/* By a block: the runs of all chunks. */
-__device__ inline void add_runs(learn_shared *s, const subject &of, const cuda_chunk *chunks,
-                                const cuda_frame &frame, const cuda_lists &lists, bool always)
-{
-    const uint32_t whole = chunks[frame.first].whole, cells = (whole - 1) / BALE_CUDA_CELL + 1;
-    const uint32_t count = (frame.raw_length - 1) / whole + 1;
-
-    for (uint32_t i = threadIdx.x / 32; i < count; i += LEARN_WARPS) {
-        const uint32_t c = frame.first + i * cells;
-        add_chunk_runs(s, of, chunks[c], lists, c, always);
-    }
-    __syncthreads();
 }
 
 /* By a thread: joins all nodes, each time the two least of the first two leaves and the first two
@@ -295,17 +150,20 @@ __device__ inline void choose_matches(learn_shared *s)
     lengths_huffman(s);
 }
 
-/* By a block: makes code lengths for what was counted. Returns the thread's token's count. */
-__device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline)
+/* By a block: makes code lengths for what was counted; *low_runs: becomes whether runs are taken.
+ * Returns the thread's token's count. */
+__device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline, bool *low_runs)
 {
     const uint32_t token = threadIdx.x;
     const uint32_t single = token < CUSZ_TOKENS ? s->t.counts[token] : 0;
     const uint32_t with_runs = token < CUSZ_RUNS ? s->runs[token] : single;
 
     if (pipeline == BALE_PIPELINE_AUTO) {
-        const uint64_t runs = estimate(s, with_runs);
+        const uint64_t low = sum_of_all(s, token < CUSZ_RUNS ? (uint64_t)with_runs * token : 0);
+        const uint64_t runs = estimate(s, with_runs) + (low << 16);
         pipeline = runs < estimate(s, single) ? BALE_PIPELINE_RLE_HUFFMAN : BALE_PIPELINE_HUFFMAN;
     }
+    *low_runs = pipeline != BALE_PIPELINE_HUFFMAN;
     const uint32_t count = pipeline == BALE_PIPELINE_HUFFMAN
                                ? single + (token == 0 || token == CUSZ_RUNS)
                                : with_runs + (token < CUSZ_RUNS);
@@ -320,11 +178,13 @@ __device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline)
 }
 
 /* By a block: the log2 of the most elements that take CUSZ_SEGMENT_BITS on average. */
-__device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, uint32_t elements)
+__device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, bool low_runs,
+                                          uint32_t elements)
 {
     const uint32_t token = threadIdx.x;
-    const uint32_t low =
-        token < CUSZ_CLASSES ? 0 : (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    const uint32_t low = token >= CUSZ_CLASSES ? (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2
+                         : token < CUSZ_RUNS && low_runs ? token
+                                                         : 0;
     const uint64_t bits = sum_of_all(s, (uint64_t)count * (s->b.length[token] + low));
     uint32_t log2 = CUSZ_SEGMENT_MAX;
 
@@ -410,12 +270,13 @@ __global__ void __launch_bounds__(LEARN_THREADS)
     }
     const uint32_t order = best_order(s->t.costs, of.orders);
     uint32_t segment_log2 = CUSZ_PIECE_LOG2;
+    bool low_runs = false;
     if (of.matches) {
         choose_matches(s);
     } else {
         add_runs(s, of, chunks, frame, lists, pipeline != BALE_PIPELINE_AUTO);
-        const uint32_t count = choose_codes(s, pipeline);
-        segment_log2 = choose_segment(s, count, frame.raw_length / of.size);
+        const uint32_t count = choose_codes(s, pipeline, &low_runs);
+        segment_log2 = choose_segment(s, count, low_runs, frame.raw_length / of.size);
     }
     make_codes(&s->b, &s->fine);
     if (thread < CUSZ_TOKENS)
@@ -426,7 +287,7 @@ __global__ void __launch_bounds__(LEARN_THREADS)
         plan_of(lists, f)->order = order;
         plan_of(lists, f)->segment_log2 = segment_log2;
         plan_of(lists, f)->slow = s->t.slow;
-        write_head(of, order, segment_log2, part);
+        write_head(of, order, segment_log2, low_runs, part);
         lists.made[f].length = head + lengths;
     }
 }

@@ -12,7 +12,8 @@ struct measures {
     uint32_t bits[GROUPS_OF_CELL];
     uint16_t listed[GROUPS_OF_CELL];
     uint16_t open[GROUPS_OF_CELL]; /* zeros before it in its segment */
-    /* Zeros before the first word that is not zero, and words up to the last one; 0: there is none. */
+    /* Zeros before the first word that is not zero, and words up to the last one, 0 if there is
+     * none. */
     uint16_t lead[GROUPS_OF_CELL], upto[GROUPS_OF_CELL];
 };
 
@@ -83,8 +84,8 @@ __device__ inline void measure_group(const work<WORD, QUICK, MATCHES> &w,
                                      const uint16_t *places, uint32_t k, measures *to)
 {
     const uint32_t nonzero = w.runs ? own.nonzero() : 0;
-    uint32_t bits = MATCHES ? bits_of_matches(*w.codes, own, places)
-                            : bits_of_words(w, own, nonzero);
+    uint32_t bits =
+        MATCHES ? bits_of_matches(*w.codes, own, places) : bits_of_words(w, own, nonzero);
 
     if (w.runs) {
         const uint32_t any = __ballot_sync(ALL, nonzero != 0);
@@ -197,8 +198,8 @@ __device__ inline bool load_plan(coder *codes, const cell &x, const cuda_lists &
 /* What kernels know of a chunk. */
 template <typename WORD, bool QUICK, bool MATCHES>
 __device__ inline work<WORD, QUICK, MATCHES> work_of(const cell &x, const cuda_lists &lists,
-                                                     const layout &l, const coder *codes,
-                                                     stage *st, matcher *m)
+                                                     const layout &l, const coder *codes, stage *st,
+                                                     matcher *m)
 {
     return {differences_of<WORD, QUICK>(x.of, x.chunk, lists, plan_of(lists, x.chunk.frame)->order),
             l,

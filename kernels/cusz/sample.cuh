@@ -227,8 +227,7 @@ __device__ inline bool load_cell(const cuda_chunk *chunks, const cuda_frame *fra
 }
 
 /* Adds to the totals of any frame: elements, those that are listed, and the costs of orders. */
-template <typename WORD>
-__device__ inline void sample_cell(const cell &x, const cuda_lists &lists)
+template <typename WORD> __device__ inline void sample_cell(const cell &x, const cuda_lists &lists)
 {
     sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t);
 }

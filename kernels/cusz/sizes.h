@@ -19,7 +19,7 @@ typedef uint32_t cusz_codeword;
 
 enum {
     CUSZ_CHUNK = 1 << 20, /* bytes of a chunk at most */
-    CUSZ_RUNS = 16,       /* tokens 0 to 15: so many zeros, a power of two */
+    CUSZ_RUNS = 16,       /* tokens 0 to 15: zeros, a power of two or from that on */
     CUSZ_LITERALS = 128,  /* folded differences below it have tokens of their own */
     CUSZ_CLASSES = CUSZ_RUNS + CUSZ_LITERALS - 1, /* the first token of those above */
     CUSZ_CLASS_LOG2 = 7,                          /* log2 of CUSZ_LITERALS */
@@ -47,6 +47,9 @@ enum {
     CUSZ_SEGMENT_AT = 4,
     CUSZ_MATCHES = 128,
 };
+
+/* In its second byte, beside the lead. */
+enum { CUSZ_LOW_RUNS = 128 };
 
 /* Matches, where the part has CUSZ_MATCHES. */
 enum {

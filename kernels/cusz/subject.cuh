@@ -81,8 +81,11 @@ template <typename WORD, bool QUICK> struct differences {
     {
         bool listed;
 
-        if constexpr (QUICK)
-            return quick_word(r, i < count ? ((const WORD *)elements.at)[i] : 0);
+        /* A load that depends on nothing: several are in flight. */
+        if constexpr (QUICK) {
+            const WORD raw = ((const WORD *)elements.at)[min(i, count - 1)];
+            return quick_word(r, i < count ? raw : 0);
+        }
         return i < count ? quantised(r, elements.load(i), &listed) : 0;
     }
 
@@ -95,30 +98,41 @@ template <typename WORD, bool QUICK> struct differences {
         return listed;
     }
 
-    /* By a warp: what is left behind the strides above 1: COUNT words, each lane's 32 apart, of
-     * which its first is i. */
-    template <uint32_t COUNT> __device__ void columns(uint32_t i, WORD v[COUNT]) const
+    /* By a warp: adds words so many before the lane's, which are 32 apart, begin + lane first; or
+     * takes them off. Mostly all are there, or none is. */
+    template <bool ADDS, uint32_t COUNT>
+    __device__ void combine(uint32_t begin, uint32_t back, WORD v[COUNT]) const
+    {
+        const uint32_t first = begin - back, i = first + bale_warp::lane();
+
+        if (QUICK && begin >= back && first + 32 * COUNT <= count) {
+            const WORD *from = (const WORD *)elements.at + i;
+            WORD raw[COUNT];
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                raw[k] = from[32 * k];
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] += ADDS ? quick_word(r, raw[k]) : 0 - quick_word(r, raw[k]);
+            return;
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < COUNT; k++)
+            v[k] += ADDS ? word(i + 32 * k) : 0 - word(i + 32 * k);
+    }
+
+    /* By a warp: what is left of words behind the strides above 1. */
+    template <uint32_t COUNT> __device__ void columns(uint32_t begin, WORD v[COUNT]) const
     {
 #pragma unroll
         for (uint32_t k = 0; k < COUNT; k++)
-            v[k] = word(i + 32 * k);
-        if (QUICK && order < 2) {
-#pragma unroll
-            for (uint32_t k = 0; k < COUNT; k++)
-                v[k] -= type_of<WORD>::MAGIC_BITS;
-        }
-        if (order >= 2) {
-#pragma unroll
-            for (uint32_t k = 0; k < COUNT; k++)
-                v[k] -= word(i + 32 * k - row_stride);
-        }
+            v[k] = QUICK && order < 2 ? 0 - type_of<WORD>::MAGIC_BITS : 0;
+        combine<true, COUNT>(begin, 0, v);
+        if (order >= 2)
+            combine<false, COUNT>(begin, row_stride, v);
         if (order >= 3) {
-#pragma unroll
-            for (uint32_t k = 0; k < COUNT; k++)
-                v[k] -= word(i + 32 * k - plane_stride);
-#pragma unroll
-            for (uint32_t k = 0; k < COUNT; k++)
-                v[k] += word(i + 32 * k - row_stride - plane_stride);
+            combine<false, COUNT>(begin, plane_stride, v);
+            combine<true, COUNT>(begin, row_stride + plane_stride, v);
         }
     }
 };
@@ -184,7 +198,7 @@ template <typename WORD, bool QUICK> class group_reader
         words_of_lane<WORD> own;
         WORD v[EACH];
 
-        d_.template columns<EACH>(at_ + lane, v);
+        d_.template columns<EACH>(at_, v);
         __syncwarp();
 #pragma unroll
         for (uint32_t k = 0; k < EACH; k++)
@@ -224,8 +238,10 @@ template <typename WORD, bool QUICK> class group_reader
     {
         at_ = at;
         before_ = 0;
-        if (at > 0 && d_.order > 0)
-            d_.template columns<1>(at - 1, &before_);
+        if (at >= GROUP && d_.order > 0) {
+            d_.template columns<1>(at - 32, &before_);
+            before_ = __shfl_sync(ALL, before_, 31);
+        }
     }
 
     const differences<WORD, QUICK> &d_;

@@ -177,6 +177,15 @@ static void add_bits(struct codec_bytes *b, uint32_t *held, const char *bits)
     }
 }
 
+static unsigned bits_in(const char *bits)
+{
+    unsigned count = 0;
+
+    for (; *bits; bits++)
+        count += *bits != ' ';
+    return count;
+}
+
 /* Tokens 0 to 12 have their numbers as codes of 4 bits, and 13 to 17 and 143 codes of 5. */
 static void add_part(struct codec_bytes *part, unsigned flags, unsigned lead)
 {
@@ -242,6 +251,23 @@ static void plan_make(struct plan *p, bool lists)
     }
 }
 
+/* The same where low bits of runs follow. */
+static void plan_low_runs(struct plan *p, const char *second)
+{
+    const char *first = "0000 11101 11110 11111 00000" /* 0, -1, 1, 64 */
+                        "0111 1111100";                /* 252 zeros */
+    uint32_t held = 0;
+
+    plan_make(p, false);
+    p->part.data[AT_LEAD] = 128;
+    p->b.length = 0;
+    bytes_add_number(&p->b, 8, 1);
+    bytes_add_number(&p->b, bits_in(first), 2);
+    bytes_add_number(&p->b, bits_in(second), 2);
+    add_bits(&p->b, &held, first);
+    add_bits(&p->b, &held, second);
+}
+
 /* The bits of each of two segments, and the raw bytes of those that are right. */
 static const char near_and_far[] = "11101 11110 0000"    /* -1, 1, 0 */
                                    "1000 1 00000010"     /* 5 words at distance 3 */
@@ -249,17 +275,6 @@ static const char near_and_far[] = "11101 11110 0000"    /* -1, 1, 0 */
                                    "11100 0111 1110100"; /* 257 and 246 at distance 1 */
 static const char near[] = "11101 0110 010101";          /* -1, 87 at distance 1 */
 enum { PIECE = 512, WITH_MATCHES = 600 };
-
-static void add_float(struct plan *p, float x);
-
-static unsigned bits_in(const char *bits)
-{
-    unsigned count = 0;
-
-    for (; *bits; bits++)
-        count += *bits != ' ';
-    return count;
-}
 
 /* Order 1, with matches, in segments of 2^9 elements. */
 static void plan_matches(struct plan *p, const char *first, const char *second)
@@ -408,6 +423,26 @@ static void bad_matches(const struct visitor *to)
     }
 }
 
+static void bad_runs(const struct visitor *to)
+{
+    static const struct {
+        const char *name, *what, *second;
+    } bad[] = {
+        {"low-run", "a run over the end of a segment, by its low bits", "11101 0100 0011"},
+        {"low-run-short", "runs that stand for too few words", "11101 0100 0001"},
+        {"low-run-cut", "a segment that ends in a run's low bits", "11101 0100 001"},
+    };
+    struct plan p;
+
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        plan_low_runs(&p, bad[i].second);
+        show(to, false, bad[i].name, bad[i].what, &p);
+    }
+    plan_matches(&p, near_and_far, near);
+    p.part.data[AT_LEAD] = 128;
+    show(to, false, "low-runs-matches", "low bits of runs, and matches", &p);
+}
+
 static void streams(codec_stream_visit *visit, void *arg)
 {
     const struct visitor to = {visit, arg};
@@ -419,9 +454,12 @@ static void streams(codec_stream_visit *visit, void *arg)
     show(&to, true, "listed-by-hand", "a lead, a tail and two listed elements", &p);
     plan_matches(&p, near_and_far, near);
     show(&to, true, "matches-by-hand", "matches at distances of 1 and 3, and the longest", &p);
+    plan_low_runs(&p, "11101 0100 0010");
+    show(&to, true, "low-runs-by-hand", "runs with low bits", &p);
     bad_bytes(&to);
     bad_parts(&to);
     bad_matches(&to);
+    bad_runs(&to);
 }
 
 /* A short chunk has no room for a codebook. */

@@ -6,7 +6,7 @@ import struct
 from typing import Optional
 
 RUNS, CLASSES, TOKENS, LONGEST, CHUNK = 16, 143, 371, 15, 1 << 20
-F64, BIG_ENDIAN, MATCHES, LISTED = 1, 2, 128, 128
+F64, BIG_ENDIAN, MATCHES, LOW_RUNS, LISTED = 1, 2, 128, 128, 128
 
 
 class Corrupt(Exception):
@@ -24,8 +24,9 @@ class Part:
         self.matches = part[0] & MATCHES > 0
         self.width = 8 if part[0] & F64 else 4
         self.order = ">" if part[0] & BIG_ENDIAN else "<"
-        self.lead = part[1]
+        self.lead, self.low_runs = part[1] & ~LOW_RUNS, part[1] & LOW_RUNS > 0
         self.step = struct.unpack("<d", part[2:10])[0]
+        require(not (self.matches and self.low_runs))
         require(self.lead < self.width and 2.0**-1021 <= self.step <= 2.0**1021)
         order, at = part[0] >> 2 & 3, 10
         self.strides = [1][:order]
@@ -102,7 +103,7 @@ def segment(part: Part, bits: Bits, count: int) -> list[int]:
             words += match(words, token, bits)
             continue
         if token < RUNS:
-            words += [0] * (1 << token)
+            words += [0] * ((1 << token) + (bits.take(token) if part.low_runs else 0))
             continue
         folded = token - 15
         if token >= CLASSES:
