@@ -357,9 +357,10 @@ constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
                                (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
 
 /* Writes the chunks, when measure() is done with all of them. More blocks of a multiprocessor are
- * worth more than some registers in memory; with matches, shared memory has room for one. */
+ * worth more than some registers in memory: 4 with words of 32 bits, 3 with those of 64; with
+ * matches, shared memory has room for one. */
 template <typename WORD, bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 4)
+__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 5 - sizeof(WORD) / 4)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
