@@ -27,6 +27,7 @@ enum {
 };
 
 struct bale_cuda_slot {
+    const struct bale_cuda_device *device;
     struct bale_cuda_host host;
     struct bale_scratch *scratch;
     uint8_t *raw;
@@ -57,15 +58,21 @@ static bool is_on(const char *name)
     return set && strcmp(set, name) == 0;
 }
 
+/* Nothing is opened: the codecs are the CPU's. BALE_FAKE_NO_NVCOMP: as where the library is
+ * missing. */
 int bale_nvcomp_open(struct nvcomp *nvcomp, struct bale_reason *why)
 {
     (void)nvcomp;
-    bale_reason_set(why, "none");
-    return BALE_OK;
+    if (!getenv("BALE_FAKE_NO_NVCOMP"))
+        return BALE_OK;
+    bale_reason_set(why, "the fake device has none");
+    return BALE_E_NOENT;
 }
 
-static void open_slot(struct bale_cuda_slot *slot, uint32_t cells)
+static void open_slot(struct bale_cuda_slot *slot, const struct bale_cuda_device *device,
+                      uint32_t cells)
 {
+    slot->device = device;
     slot->raw = malloc((size_t)cells * BALE_CUDA_CELL);
     slot->packed = malloc((size_t)cells * PACKED_CELL);
     slot->parts = malloc((size_t)cells * BALE_CUDA_PART);
@@ -110,7 +117,7 @@ int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale
         return BALE_E_NOMEM;
     }
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
-        open_slot(&device->slots[i], is_on("alloc") ? CELLS_FEW : CELLS);
+        open_slot(&device->slots[i], device, is_on("alloc") ? CELLS_FEW : CELLS);
     device->has_slots = true;
     return BALE_OK;
 }
@@ -423,7 +430,7 @@ static int begin_batch(void)
 static int run_batch(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
                      void (*run_chunk)(struct bale_cuda_slot *, enum cuda_codec, uint32_t))
 {
-    int err = begin_batch();
+    int err = bale_cuda_device_has(slot->device, codec) ? begin_batch() : BALE_E_DEVICE;
 
     if (is_on("slow"))
         usleep(SLOW_US);
