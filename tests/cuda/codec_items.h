@@ -69,7 +69,7 @@ static inline uint64_t codec_next(struct codec_items *list)
     return data_next(&list->state);
 }
 
-/* One that the device encodes. What auto chooses may be a codec that no device does. */
+/* One that the device encodes. What auto chooses may be a codec that the device does not do. */
 static inline struct bale_setting codec_pick_setting(struct codec_items *list, const uint8_t *raw,
                                                      uint32_t length)
 {
@@ -78,7 +78,8 @@ static inline struct bale_setting codec_pick_setting(struct codec_items *list, c
     do {
         setting = codec_settings_pick(SETTINGS_RANDOM, codec_next(list));
         setting = bale_setting_choose(list->scratch, setting, raw, length, BALE_CHUNK_LOG2_DEFAULT);
-    } while (setting.parameter > bale_codec_about(setting.codec)->most);
+    } while (setting.parameter > bale_codec_about(setting.codec)->most ||
+             !rig_has(list->rig, setting.codec));
     return setting;
 }
 

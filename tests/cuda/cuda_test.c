@@ -1,7 +1,8 @@
 /* The CUDA engine against the CPU's: what one encodes the other decodes, and where the bytes have to be
  * the same they are.
  *
- * usage: cuda_test PLUGIN [--few]; skipped where there is no GPU.
+ * usage: cuda_test PLUGIN [--few]; skipped where there is no GPU. Where nvCOMP is missing, its codecs
+ * are only checked to be refused.
  *   --few: as much as a checker of memory accesses can follow */
 #include "format/err.h"
 #include "format/reason.h"
@@ -70,6 +71,23 @@ static void test_refused(struct codec_items *list)
     rig_run(list->rig, &item, 1);
     CHECK_EQ(item.status, BALE_E_INVALID);
     CHECK(!bale_engine_run_inline(engine, &item, NULL));
+}
+
+/* Only an engine that has nvCOMP takes its codecs; without it submitted items fail. */
+static void test_closed(struct codec_items *list)
+{
+    static const struct bale_setting closed[] = {{.codec = BALE_CODEC_LZ4, .parameter = 0},
+                                                 {.codec = BALE_CODEC_ZSTD, .parameter = 1}};
+
+    for (size_t i = 0; i < sizeof closed / sizeof closed[0]; i++) {
+        struct bale_item *item = &list->items[0];
+        const bool has = rig_has(list->rig, closed[i].codec);
+        codec_prepare(list, 0, 100000, true);
+        item->setting = closed[i];
+        CHECK_EQ(list->rig->gpu->takes(list->rig->engine, item), has);
+        rig_run(list->rig, item, 1);
+        CHECK_EQ(item->status, has ? BALE_OK : BALE_E_ENGINE);
+    }
 }
 
 /* Copies may lie across what was pinned step by step, more of them than are begun at a time. */
@@ -160,6 +178,7 @@ static void test_engine(struct codec_items *list, const struct bale_gpu_options 
     rig_open(list->rig, options);
     test_lengths(list);
     test_refused(list);
+    test_closed(list);
     test_copies(list);
     test_many(list, rounds);
     stats = rig_stats(list->rig);
@@ -181,14 +200,6 @@ static void test_engine(struct codec_items *list, const struct bale_gpu_options 
     rig_close(list->rig);
 }
 
-static bool two_devices(struct rig *rig)
-{
-    struct bale_gpu_found found;
-    struct bale_reason why;
-
-    return rig->gpu->find(&found, &why) == BALE_OK && found.device_count > 1;
-}
-
 int main(int argc, char **argv)
 {
     static struct codec_items list;
@@ -202,8 +213,9 @@ int main(int argc, char **argv)
     setvbuf(stdout, NULL, _IOLBF, 0);
     REQUIRE(argc >= 2);
     rig_load(&rig, argv[1]);
+    rig_say_missing(&rig);
     codec_items_open(&list, &rig, 1);
-    options[2].device_count = two_devices(&rig) ? 2 : 1;
+    options[2].device_count = rig.found.device_count > 1 ? 2 : 1;
     for (unsigned i = 0; i < sizeof options / sizeof options[0]; i++)
         test_engine(&list, &options[i], argc > 2 ? ROUNDS_FEW : ROUNDS);
     test_release(&list);

@@ -70,6 +70,7 @@ static void skip_without_device(struct rig *rig)
 void rig_load(struct rig *rig, const char *file)
 {
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    struct bale_reason why = {0};
 
     *rig = (struct rig){.file = file};
     pthread_mutex_init(&rig->mutex, NULL);
@@ -81,6 +82,18 @@ void rig_load(struct rig *rig, const char *file)
     REQUIRE(rig->gpu && rig->gpu->abi == BALE_GPU_ABI);
     *(void **)&rig->fault = dlsym(library, "bale_cuda_fault_set");
     skip_without_device(rig);
+    (void)rig->gpu->find(&rig->found, &why); /* with an error, too, it says which codecs */
+}
+
+bool rig_has(const struct rig *rig, uint8_t codec)
+{
+    return rig->found.codecs >> codec & 1;
+}
+
+void rig_say_missing(const struct rig *rig)
+{
+    if (rig->found.missing.text[0])
+        printf("skipped: no nvCOMP: %s: zstd and lz4 are not checked\n", rig->found.missing.text);
 }
 
 void rig_reserve(struct rig *rig, size_t size)

@@ -14,8 +14,9 @@
 struct rig {
     const char *file; /* of the plug-in */
     const struct bale_gpu *gpu;
-    void (*fault)(
-        const char *name); /* kernels/cuda/test_faults.cuh; NULL: the plug-in has no faults */
+    /* kernels/cuda/test_faults.cuh; NULL: the plug-in has no faults */
+    void (*fault)(const char *name);
+    struct bale_gpu_found found; /* by rig_load() */
     struct bale_engine *engine;
     uint8_t *memory; /* pinned */
     size_t size;
@@ -46,6 +47,11 @@ unsigned rig_complaints(void);
 
 /* Opens the plug-in in the file. Ends the program as skipped where there is no GPU. */
 void rig_load(struct rig *rig, const char *file);
+
+/* Whether the plug-in does the codec here: nvCOMP's codecs need its library. */
+bool rig_has(const struct rig *rig, uint8_t codec);
+/* Where nvCOMP is missing, says in a line that the checks of its codecs are skipped. */
+void rig_say_missing(const struct rig *rig);
 
 /* Opens an engine and pins the memory, which stays from one engine to the next. */
 void rig_open(struct rig *rig, const struct bale_gpu_options *options);
