@@ -3,19 +3,13 @@
  * free. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "format/err.h"
-#include "fs/base/log.h"
 #include "fs/cache/change.h"
-#include "fs/cache/evict.h"
-#include "fs/cache/fill.h"
 #include "fs/cache/reserve.h"
-#include "fs/cache/rounds.h"
+#include "fs/cache/write_span.h"
 #include "kernels/base/container_of.h"
 
-/* Copies this small are cheaper under the lock than without it. */
-#define COPY_LOCKED ((size_t)16 << 10)
 #define OTHERS_PART 8u /* of dirty data: for users that have little */
 
 struct write_op {
@@ -29,21 +23,6 @@ struct write_op {
     uint64_t lack_ms;     /* when it first found no space; 0: not yet */
     bool other_quota;     /* does not count in the quota that the reserve was given up for */
     bale_file_done *done; /* called with parked.arg */
-};
-
-/* The part of a write in one extent: bytes [from, to) of extent number. */
-struct span {
-    uint64_t number, from, to;
-    const uint8_t *data;
-    bool exact;
-};
-
-enum progress {
-    DONE, /* or *err says why not */
-    RETRY,
-    NEED_THREAD, /* that may wait */
-    NEED_MEMORY,
-    RESIZED /* the extent size has changed */
 };
 
 /* Whether so much more exceeds a limit for a user who has `own` of the `used` bytes. The last part
@@ -67,236 +46,57 @@ static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
             exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 
-/* The blocks at the ends of [from, to) that the write covers only in part, whose other bytes lie in
- * the file (beyond its end they are zeros) and are not valid yet. */
-static uint64_t missing_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
-{
-    struct bale_file *file = extent->file;
-    uint64_t start = extent->number * file->extent;
-    uint64_t edges = 0;
-
-    if (from % file->block)
-        edges |= bale_blocks(file, from, from + 1);
-    if (to % file->block && start + to < file->size)
-        edges |= bale_blocks(file, to - 1, to);
-    edges &= ~extent->valid;
-    uint64_t inside =
-        file->size > start
-            ? bale_blocks(file, 0,
-                          file->size - start < file->extent ? file->size - start : file->extent)
-            : 0;
-    return edges & inside;
-}
-
-/* Blocks beyond the committed size are zeros: makes them valid without reading. Returns the
- * others. */
-static uint64_t zero_uncommitted(struct bale_extent *extent, uint64_t missing)
-{
-    const struct bale_file *file = extent->file;
-    uint64_t start = extent->number * file->extent;
-    struct bale_container_attr attr;
-
-    bale_container_attr(file->container, &attr);
-    for (uint64_t left = missing; left; left &= left - 1) {
-        unsigned i = (unsigned)__builtin_ctzll(left);
-        if (start + (uint64_t)i * file->block >= attr.size) {
-            memset(extent->buffer->data + (size_t)i * file->block, 0, file->block);
-            extent->valid |= (uint64_t)1 << i;
-        }
-    }
-    return missing & ~extent->valid;
-}
-
-/* Clears the bytes around the written ones in blocks that are not valid. */
-static void clear_edges(struct bale_extent *extent, uint64_t from, uint64_t to)
-{
-    size_t block = extent->file->block;
-    uint64_t first = from - from % block, last = (to + block - 1) / block * block;
-    uint8_t *data = extent->buffer->data;
-
-    if (from > first && !(extent->valid & bale_blocks(extent->file, first, first + 1)))
-        memset(data + first, 0, from - first);
-    if (last > to && !(extent->valid & bale_blocks(extent->file, last - 1, last)))
-        memset(data + to, 0, last - to);
-}
-
-/* Under file->lock. */
-static void note_change(struct bale_file *file, uint64_t end)
-{
-    if (end > file->size)
-        file->size = end;
-    file->mtime = file->ctime = bale_file_now_locked(file);
-    file->attr_dirty = true;
-}
-
-/* Logs it once, as programs try again. Under file->lock, for the label. */
-static void warn_too_wide(const struct bale_file *file)
-{
-    uint64_t cap = bale_memory_cap(file->volume->memory);
-
-    if (!atomic_exchange(&file->volume->warned_too_wide, true)) {
-        bale_log(BALE_LOG_ERROR,
-                 "%s: its extents of %u KiB do not fit into half of the memory of %llu MiB: "
-                 "writing fails: mount with -o memory=%lluM",
-                 file->label, file->extent >> 10, (unsigned long long)cap >> 20,
-                 (2ull * file->extent + (1u << 20) - 1) >> 20);
-    }
-}
-
-/* Makes the blocks at the ends valid if the write needs that. Under file->lock. */
-static enum progress fill_edges(struct bale_extent *extent, uint64_t from, uint64_t to,
-                                struct bale_scratch *scratch, int *err)
-{
-    uint64_t missing = missing_edges(extent, from, to);
-
-    missing = missing ? zero_uncommitted(extent, missing) : 0;
-    if (!missing)
-        return DONE;
-    if (!scratch) {
-        bale_lru_add_idle(extent);
-        return NEED_THREAD;
-    }
-    *err = bale_extent_fill(extent, missing, scratch);
-    if (*err != BALE_OK && *err != BALE_E_STALE)
-        return DONE;
-    *err = BALE_OK;
-    return RETRY;
-}
-
-/* False: the extent was detached meanwhile. Under file->lock, which a long copy drops. */
-static bool copy_in(struct bale_extent *extent, const struct span *span)
-{
-    struct bale_file *file = extent->file;
-    const uint64_t blocks = bale_blocks(file, span->from, span->to);
-    const uint64_t at = span->number * file->extent + span->from;
-    const size_t length = span->to - span->from;
-    uint8_t *out = extent->buffer->data + span->from;
-    struct bale_field rounded = {0};
-
-    if (!span->exact)
-        rounded = bale_rounds_field(file);
-    clear_edges(extent, span->from, span->to);
-    if (length <= COPY_LOCKED) {
-        bale_rounds_copy(&rounded, at, out, span->data, length);
-        return true;
-    }
-    bale_fill_begin(extent, blocks);
-    pthread_mutex_unlock(&file->lock);
-    bale_rounds_copy(&rounded, at, out, span->data, length);
-    pthread_mutex_lock(&file->lock);
-    return bale_fill_end(extent, blocks, BALE_OK) == BALE_OK;
-}
-
-/* Reads the file's first bytes if they decide what is rounded. */
-static enum progress load_begin(struct bale_file *file, struct bale_scratch *scratch, int *err)
-{
-    if (bale_rounds_is_pending(file) && !scratch)
-        return NEED_THREAD;
-    *err = bale_rounds_load(file, scratch);
-    return DONE;
-}
-
-/* Under file->lock. RETRY: it was dropped, and the extent is to be found again. */
-static enum progress try_span(struct bale_file *file, const struct span *span,
-                              struct bale_scratch *scratch, int *err)
-{
-    const uint64_t number = span->number, from = span->from, to = span->to;
-    uint64_t blocks = bale_blocks(file, from, to);
-    struct bale_extent *extent = bale_extent_find(&file->table, number);
-
-    if (extent && extent->filling &&
-        ((extent->filling & blocks) || extent->shared || !bale_extent_has_room(extent, to))) {
-        if (!scratch)
-            return NEED_THREAD;
-        bale_fill_await(file, extent);
-        return RETRY;
-    }
-    extent = bale_extent_get(file, number, to);
-    if (!extent && to > bale_memory_cap(file->volume->memory) / 2) {
-        warn_too_wide(file);
-        *err = BALE_E_NOMEM; /* waiting does not help: growing needs the old buffer and the new */
-        return DONE;
-    }
-    if (!extent || bale_extent_own(extent) != BALE_OK)
-        return NEED_MEMORY;
-    enum progress progress = fill_edges(extent, from, to, scratch, err);
-    if (progress != DONE || *err != BALE_OK)
-        return progress;
-    *err = bale_rounds_note(file, number * file->extent + from, span->data, to - from);
-    if (*err != BALE_OK)
-        return DONE;
-    if (!copy_in(extent, span))
-        return RETRY;
-    bale_extent_mark_dirty(extent, blocks);
-    note_change(file, number * file->extent + to);
-    return DONE;
-}
-
-/* scratch is NULL on a thread that must not wait. Under file->lock; may drop it. */
-static enum progress write_span(struct bale_file *file, const struct span *span,
-                                struct bale_scratch *scratch, int *err)
-{
-    uint32_t unit = file->extent;
-    enum progress progress = RETRY;
-
-    while (progress == RETRY) {
-        progress = load_begin(file, scratch, err);
-        if (progress == DONE && *err == BALE_OK)
-            progress = file->extent == unit ? try_span(file, span, scratch, err) : RESIZED;
-    }
-    return progress;
-}
-
 /* lack: why there is no space. The first write after something was freed is to find it, so a thread
  * looks (write_job) before the write fails, and the write waits for what is on its way: not for
  * ever, as somebody may go on removing files that give back nothing. */
-static enum progress without_space(struct write_op *op, int lack, struct bale_scratch *scratch,
-                                   int *err)
+static enum bale_write_progress without_space(struct write_op *op, int lack,
+                                              struct bale_scratch *scratch, int *err)
 {
     if (!scratch)
-        return NEED_THREAD;
+        return BALE_WRITE_NEEDS_THREAD;
     if (!op->lack_ms)
         op->lack_ms = bale_now_ms();
     op->parked.for_space = bale_reserve_may_come(op->file->volume, op->lack_ms);
     if (op->parked.for_space)
-        return NEED_MEMORY;
+        return BALE_WRITE_NEEDS_MEMORY;
     *err = lack;
-    return DONE;
+    return BALE_WRITE_DONE;
 }
 
 /* Writes what is left of op, as far as that goes now. */
-static enum progress write_more(struct write_op *op, struct bale_scratch *scratch, int *err)
+static enum bale_write_progress write_more(struct write_op *op, struct bale_scratch *scratch,
+                                           int *err)
 {
     struct bale_file *file = op->file;
-    enum progress progress = DONE;
+    enum bale_write_progress progress = BALE_WRITE_DONE;
 
     op->parked.for_space = false;
     atomic_fetch_add(&file->volume->changing, 1);
     atomic_store_explicit(&file->user, op->parked.job.turn.user, memory_order_relaxed);
     pthread_mutex_lock(&file->lock);
-    while (op->done_length < op->length && *err == BALE_OK && progress == DONE) {
+    while (op->done_length < op->length && *err == BALE_OK && progress == BALE_WRITE_DONE) {
         uint64_t at = op->offset + op->done_length;
         uint64_t from = at % file->extent;
         size_t left = op->length - op->done_length;
         uint64_t to = left < file->extent - from ? from + left : file->extent;
-        const struct span span = {.number = at / file->extent,
-                                  .from = from,
-                                  .to = to,
-                                  .data = op->data,
-                                  .exact = op->exact};
+        const struct bale_write_span span = {.number = at / file->extent,
+                                             .from = from,
+                                             .to = to,
+                                             .data = op->data,
+                                             .exact = op->exact};
         int full = atomic_load(&file->volume->full);
         full = full == BALE_E_DQUOT && op->other_quota ? BALE_OK : full;
         bool frozen = atomic_load(&file->volume->frozen);
         if (!frozen && (full || file->refused)) {
             progress = without_space(op, full ? full : file->refused, scratch, err);
         } else if (frozen || must_wait(file->volume, op->parked.job.turn.user, to - from)) {
-            progress = NEED_MEMORY;
+            progress = BALE_WRITE_NEEDS_MEMORY;
         } else {
-            progress = write_span(file, &span, scratch, err);
-            size_t done = progress == DONE && *err == BALE_OK ? to - from : 0;
+            progress = bale_write_span(file, &span, scratch, err);
+            size_t done = progress == BALE_WRITE_DONE && *err == BALE_OK ? to - from : 0;
             op->data += done;
             op->done_length += done;
-            progress = progress == RESIZED ? DONE : progress;
+            progress = progress == BALE_WRITE_RESIZED ? BALE_WRITE_DONE : progress;
         }
     }
     pthread_mutex_unlock(&file->lock);
@@ -354,7 +154,7 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_reserve_restore(op->file->volume);
     op->other_quota =
         full == BALE_E_DQUOT && !bale_reserve_concerns(op->file->volume, op->file->fd);
-    if (err == BALE_OK && write_more(op, scratch, &err) == NEED_MEMORY) {
+    if (err == BALE_OK && write_more(op, scratch, &err) == BALE_WRITE_NEEDS_MEMORY) {
         bale_volume_park(op->file->volume, &op->parked);
         return;
     }
@@ -404,15 +204,15 @@ void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *dat
         .length = length,
         .done = done};
     int err = BALE_OK;
-    enum progress progress = write_more(&op, NULL, &err);
-    if (progress == DONE) {
+    enum bale_write_progress progress = write_more(&op, NULL, &err);
+    if (progress == BALE_WRITE_DONE) {
         write_finish(&op, err);
         return;
     }
     struct write_op *waiting = detach_op(&op);
     if (!waiting) {
         write_finish(&op, BALE_E_NOMEM);
-    } else if (progress == NEED_THREAD) {
+    } else if (progress == BALE_WRITE_NEEDS_THREAD) {
         bale_pool_submit(file->volume->readers, &waiting->parked.job);
     } else {
         atomic_fetch_add(&file->volume->stats.throttled, 1);
