@@ -1,6 +1,6 @@
 /* kernels/cuda/device.h without a GPU: cells in the host's memory, chunks compressed by the CPU's
- * codecs. With it the host's part of the CUDA engine makes a plug-in that the tests run everywhere.
- * Faults are asked for as in kernels/cuda/test_faults.cuh. */
+ * codecs (fake_chunks.c). With it the host's part of the CUDA engine makes a plug-in that the tests
+ * run everywhere. Faults are asked for as in kernels/cuda/test_faults.cuh. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,31 +8,20 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "format/hash.h"
 #include "format/reason.h"
-#include "kernels/cuda/device.h"
 #include "kernels/engine/gpu.h"
 #include "kernels/frame/registry.h"
+#include "tests/cuda/fake_device.h"
 
 enum {
     CELLS = 300,
     CELLS_FEW = 20,
-    PACKED_CELL = BALE_CUDA_CELL + 256,
     HANG_US = 2000000,
     SHRINK_US = 2000,
     SLOW_US = 3000000,
     LATE_US = 1000,
     LATE_BYTE = 0x77,
     CONTEXT = 60, /* bytes of device memory, as one may say */
-};
-
-struct bale_cuda_slot {
-    const struct bale_cuda_device *device;
-    struct bale_cuda_host host;
-    struct bale_scratch *scratch;
-    uint8_t *raw;
-    uint8_t *packed;
-    uint8_t *parts;
 };
 
 struct bale_cuda_device {
@@ -51,7 +40,7 @@ void bale_cuda_fault_set(const char *name)
     atomic_store(&fault, name);
 }
 
-static bool is_on(const char *name)
+bool fake_fault_is_on(const char *name)
 {
     const char *set = atomic_load(&fault);
 
@@ -74,7 +63,7 @@ static void open_slot(struct bale_cuda_slot *slot, const struct bale_cuda_device
 {
     slot->device = device;
     slot->raw = malloc((size_t)cells * BALE_CUDA_CELL);
-    slot->packed = malloc((size_t)cells * PACKED_CELL);
+    slot->packed = malloc((size_t)cells * FAKE_PACKED_CELL);
     slot->parts = malloc((size_t)cells * BALE_CUDA_PART);
     slot->host = (struct bale_cuda_host){
         .chunks = calloc(cells, sizeof(struct cuda_chunk)),
@@ -87,7 +76,7 @@ static void open_slot(struct bale_cuda_slot *slot, const struct bale_cuda_device
         .packed = (uintptr_t)slot->packed,
         .parts = (uintptr_t)slot->parts,
         .raw_cell = BALE_CUDA_CELL,
-        .packed_cell = PACKED_CELL,
+        .packed_cell = FAKE_PACKED_CELL,
     };
     bale_scratch_create(&slot->scratch);
 }
@@ -112,12 +101,12 @@ void bale_cuda_device_free_slots(struct bale_cuda_device *device)
 
 int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale_reason *why)
 {
-    if (is_on("slots")) {
+    if (fake_fault_is_on("slots")) {
         bale_reason_set(why, "no memory for batches");
         return BALE_E_NOMEM;
     }
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++)
-        open_slot(&device->slots[i], device, is_on("alloc") ? CELLS_FEW : CELLS);
+        open_slot(&device->slots[i], device, fake_fault_is_on("alloc") ? CELLS_FEW : CELLS);
     device->has_slots = true;
     return BALE_OK;
 }
@@ -125,14 +114,14 @@ int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale
 int bale_cuda_device_open(const struct bale_cuda_settings *settings,
                           struct bale_cuda_device **device, struct bale_reason *why)
 {
-    if (is_on("opening"))
+    if (fake_fault_is_on("opening"))
         usleep(HANG_US);
     *device = calloc(1, sizeof **device);
     if (!*device) {
         bale_reason_set(why, "out of memory");
         return BALE_E_NOMEM;
     }
-    if (is_on("alloc"))
+    if (fake_fault_is_on("alloc"))
         usleep(SHRINK_US);
     (*device)->settings = *settings;
     settings->phase_ns[BALE_GPU_CONTEXT]++;
@@ -192,9 +181,9 @@ int bale_cuda_pin(int ordinal, void *memory, size_t size)
 
     (void)ordinal;
     (void)size;
-    while (is_on("pinning") && atomic_load(&waits))
+    while (fake_fault_is_on("pinning") && atomic_load(&waits))
         usleep(LATE_US);
-    atomic_store(&waits, is_on("pinning"));
+    atomic_store(&waits, fake_fault_is_on("pinning"));
     atomic_store(&range_begin, (uintptr_t)memory);
     return BALE_OK;
 }
@@ -254,176 +243,13 @@ int bale_cuda_slot_use(struct bale_cuda_slot *slot)
     return BALE_OK;
 }
 
-static const struct bale_codec *codec_of(enum cuda_codec codec)
-{
-    return bale_codec_find(bale_cuda_codecs[codec].id);
-}
-
-static uint8_t *part_cell(const struct bale_cuda_slot *slot, uint32_t frame)
-{
-    return slot->parts + (size_t)frame * BALE_CUDA_PART;
-}
-
-static void set_part(struct bale_cuda_slot *slot, uint32_t frame, uint32_t length)
-{
-    struct cuda_part *made = (struct cuda_part *)(uintptr_t)&slot->host.made[frame];
-
-    *made = (struct cuda_part){bale_hash(part_cell(slot, frame), length), length};
-}
-
-/* Of a codec without extent parts it is of no bytes. */
-static struct bale_extent_part part_of(const struct bale_cuda_slot *slot, uint32_t frame)
-{
-    return (struct bale_extent_part){part_cell(slot, frame), slot->host.made[frame].length};
-}
-
-/* Before the frame's first chunk is encoded. */
-static void make_part(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t f)
-{
-    const struct cuda_frame *frame = &slot->host.frames[f];
-    const struct cuda_chunk *chunk = &slot->host.chunks[frame->first];
-    const uint8_t id = bale_cuda_codecs[codec].id;
-    const int16_t parameter = (int16_t)chunk->parameter;
-    uint8_t *raw = malloc(frame->raw_length);
-    int64_t length = 0;
-
-    const uint32_t first = chunk->whole;
-
-    for (uint32_t at = 0; raw && at < frame->raw_length; at += chunk->raw_length, chunk++)
-        memcpy(raw + at, (const uint8_t *)(uintptr_t)chunk->address, chunk->raw_length);
-    if (raw)
-        length = codec_of(codec)->learn(bale_scratch_work(slot->scratch, id), parameter,
-                                        &frame->field, frame->offset, first, raw, frame->raw_length,
-                                        part_cell(slot, f), bale_part_limit(frame->raw_length));
-    set_part(slot, f, length > 0 ? (uint32_t)length : 0);
-    free(raw);
-}
-
-/* Before the frame's first chunk is decoded. */
-static void take_part(struct bale_cuda_slot *slot, uint32_t f)
-{
-    const struct cuda_frame *frame = &slot->host.frames[f];
-
-    memcpy(part_cell(slot, f), (const uint8_t *)(uintptr_t)frame->address, frame->length);
-    set_part(slot, f, frame->length);
-}
-
-/* Whether the chunk is the first of a frame with an extent part. */
-static bool begins_part(const struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
-{
-    return bale_codec_has_part(bale_cuda_codecs[codec].id) &&
-           slot->host.frames[slot->host.chunks[c].frame].first == c;
-}
-
-static uint32_t flags_of(const uint8_t *raw, uint32_t length)
-{
-    for (uint32_t i = 1; i < length; i++)
-        if (raw[i] != raw[0])
-            return CUDA_MIXED;
-    return raw[0];
-}
-
-/* Where the stored bytes of the chunk begin. */
-static uint8_t *packed_of(const struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t first)
-{
-    return codec == CUDA_STORE ? slot->raw + (size_t)first * BALE_CUDA_CELL
-                               : slot->packed + (size_t)first * PACKED_CELL;
-}
-
-static struct cuda_result *result_of(struct bale_cuda_slot *slot, uint32_t c)
-{
-    return (struct cuda_result *)(uintptr_t)&slot->host.results[c];
-}
-
-/* Whether c is the last cell of its chunk. */
-static bool ends_chunk(const struct cuda_chunk *chunk, uint32_t c)
-{
-    return (c + 1 - chunk->first) * BALE_CUDA_CELL >= chunk->whole;
-}
-
-/* Sets the results of a chunk's cells, from the first to the last. */
-static void set_stored(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t first,
-                       uint32_t last, uint32_t stored)
-{
-    const uint8_t *packed = packed_of(slot, codec, first);
-
-    for (uint32_t c = first, at = 0; c <= last; c++, at += BALE_CUDA_CELL) {
-        const uint32_t left = stored > at ? stored - at : 0;
-        result_of(slot, c)->stored = stored;
-        result_of(slot, c)->stored_hash =
-            bale_hash(packed + at, left < BALE_CUDA_CELL ? left : BALE_CUDA_CELL);
-        if (is_on("flip"))
-            result_of(slot, c)->flags |= CUDA_MISMATCH;
-    }
-}
-
-static void encode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
-{
-    const struct cuda_chunk *chunk = &slot->host.chunks[c];
-    uint8_t *raw = slot->raw + (size_t)c * BALE_CUDA_CELL;
-    int64_t stored = 0;
-
-    if (begins_part(slot, codec, c))
-        make_part(slot, codec, chunk->frame);
-    memcpy(raw, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
-    *result_of(slot, c) =
-        (struct cuda_result){.stored = chunk->whole, .flags = flags_of(raw, chunk->length)};
-    result_of(slot, c)->raw_hash = result_of(slot, c)->stored_hash = bale_hash(raw, chunk->length);
-    if (codec != CUDA_STORE && chunk->limit > 0 && ends_chunk(chunk, c))
-        stored = codec_of(codec)->encode(
-            bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
-            part_of(slot, chunk->frame), slot->raw + (size_t)chunk->first * BALE_CUDA_CELL,
-            chunk->whole, packed_of(slot, codec, chunk->first), chunk->limit);
-    if (stored > 0)
-        set_stored(slot, codec, chunk->first, c, (uint32_t)stored);
-}
-
-/* Decodes a chunk that is not stored raw, when all of it is there. */
-static void unpack(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
-{
-    const struct cuda_chunk *chunk = &slot->host.chunks[c];
-    uint8_t *raw = slot->raw + (size_t)chunk->first * BALE_CUDA_CELL;
-    const bool fine =
-        codec_of(codec)->decode(
-            bale_scratch_work(slot->scratch, bale_cuda_codecs[codec].id), (int16_t)chunk->parameter,
-            part_of(slot, chunk->frame), packed_of(slot, codec, chunk->first), chunk->stored, raw,
-            chunk->whole, chunk->chunk_size, (struct bale_wanted){0, chunk->whole}) == BALE_OK;
-
-    for (uint32_t i = chunk->first; i <= c; i++, raw += BALE_CUDA_CELL) {
-        result_of(slot, i)->raw_hash = bale_hash(raw, slot->host.chunks[i].raw_length);
-        if (!fine)
-            result_of(slot, i)->flags = CUDA_BAD;
-    }
-}
-
-static void decode_chunk(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t c)
-{
-    const struct cuda_chunk *chunk = &slot->host.chunks[c];
-    struct cuda_result *result = result_of(slot, c);
-    uint8_t *packed =
-        packed_of(slot, codec, chunk->first) + (size_t)(c - chunk->first) * BALE_CUDA_CELL;
-
-    if (begins_part(slot, codec, c))
-        take_part(slot, chunk->frame);
-    memcpy(packed, (const uint8_t *)(uintptr_t)chunk->address, chunk->length);
-    *result = (struct cuda_result){.stored = chunk->stored};
-    result->raw_hash = result->stored_hash = bale_hash(packed, chunk->length);
-    if (chunk->whole <= BALE_CUDA_CELL && result->stored_hash != chunk->checksum)
-        result->flags = CUDA_BAD;
-    else if (chunk->stored < chunk->whole && ends_chunk(chunk, c))
-        unpack(slot, codec, c);
-    if (begins_part(slot, codec, c) &&
-        slot->host.made[chunk->frame].hash != slot->host.frames[chunk->frame].checksum)
-        result->flags |= CUDA_BAD;
-}
-
 static int begin_batch(void)
 {
-    if (is_on("stray"))
+    if (fake_fault_is_on("stray"))
         atomic_store(&dead, true);
-    if (is_on("launch") || atomic_load(&dead))
+    if (fake_fault_is_on("launch") || atomic_load(&dead))
         return BALE_E_DEVICE;
-    return is_on("nomem") ? BALE_E_NOMEM : BALE_OK;
+    return fake_fault_is_on("nomem") ? BALE_E_NOMEM : BALE_OK;
 }
 
 /* One that hangs leaves the items alone: when it has come back they are somebody else's. */
@@ -432,9 +258,9 @@ static int run_batch(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 {
     int err = bale_cuda_device_has(slot->device, codec) ? begin_batch() : BALE_E_DEVICE;
 
-    if (is_on("slow"))
+    if (fake_fault_is_on("slow"))
         usleep(SLOW_US);
-    if (is_on("hang")) {
+    if (fake_fault_is_on("hang")) {
         usleep(HANG_US);
         return BALE_OK;
     }
@@ -445,23 +271,23 @@ static int run_batch(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_
 
 int bale_cuda_encode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    return run_batch(slot, codec, count, encode_chunk);
+    return run_batch(slot, codec, count, fake_encode_chunk);
 }
 
 int bale_cuda_decode(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
 {
-    return run_batch(slot, codec, count, decode_chunk);
+    return run_batch(slot, codec, count, fake_decode_chunk);
 }
 
 /* Until the fault is over; one that finds another one hanging may die of it instead. */
 static void hang_late(void)
 {
     static atomic_uint hanging;
-    bool dies = atomic_fetch_add(&hanging, 1) > 0 && is_on("dies");
+    bool dies = atomic_fetch_add(&hanging, 1) > 0 && fake_fault_is_on("dies");
 
     if (dies)
         atomic_store(&dead, true);
-    while (!dies && (is_on("late") || is_on("dies")))
+    while (!dies && (fake_fault_is_on("late") || fake_fault_is_on("dies")))
         usleep(LATE_US);
     atomic_fetch_sub(&hanging, 1);
 }
@@ -469,9 +295,9 @@ static void hang_late(void)
 /* A late write does not write the expected bytes. */
 int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count)
 {
-    bool late = is_on("late") || is_on("dies");
+    bool late = fake_fault_is_on("late") || fake_fault_is_on("dies");
 
-    if (is_on("slow"))
+    if (fake_fault_is_on("slow"))
         usleep(SLOW_US);
     if (late)
         hang_late();
@@ -494,7 +320,7 @@ int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
         encode_ns[i] = 1000 * (i + 1);
         decode_ns[i] = 10 * (i + 1);
     }
-    return run_batch(slot, codec, count, encode_chunk);
+    return run_batch(slot, codec, count, fake_encode_chunk);
 }
 
 int bale_cuda_wait(struct bale_cuda_slot *slot)
