@@ -83,6 +83,13 @@ static inline bool file_is(const char *name, const void *data, size_t length)
     return same;
 }
 
+static inline mode_t mode_of(const char *name)
+{
+    struct stat st;
+
+    return stat(name, &st) == 0 ? st.st_mode & 07777 : 0xffff;
+}
+
 /* Bytes that compress, but not to nothing, and differ by seed. */
 static inline void fill(uint8_t *data, size_t length, unsigned seed)
 {
