@@ -83,6 +83,15 @@ int rig_open(struct rig *rig)
                                &rig->container, NULL);
 }
 
+int rig_peek(struct rig *rig, struct bale_container_attr *attr, char *feature)
+{
+    struct bale_io *io = memory_io_open(&rig->file);
+    int err = bale_container_peek(io, &rig->config, &rig->defaults, attr, feature);
+
+    io->ops->close(io);
+    return err;
+}
+
 void rig_close(struct rig *rig)
 {
     bale_container_close(rig->container);

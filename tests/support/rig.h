@@ -43,6 +43,8 @@ uint32_t rig_random(struct rig *rig, uint32_t below);
 
 /* Opens what is in the file. The model is not touched. */
 int rig_open(struct rig *rig);
+/* As bale_container_peek of that file. */
+int rig_peek(struct rig *rig, struct bale_container_attr *attr, char *feature);
 void rig_close(struct rig *rig);
 /* A first session of a new file. */
 void rig_start(struct rig *rig, uint64_t size_max);

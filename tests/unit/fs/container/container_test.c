@@ -16,15 +16,6 @@ static int height_of(struct rig *rig)
     return usage.height;
 }
 
-static int peek(struct rig *rig, struct bale_container_attr *attr, char *feature)
-{
-    struct bale_io *io = memory_io_open(&rig->file);
-    int err = bale_container_peek(io, &rig->config, &rig->defaults, attr, feature);
-
-    io->ops->close(io);
-    return err;
-}
-
 /* ---- Forms ----------------------------------------------------------------------------------- */
 
 static void test_empty(void)
@@ -220,7 +211,7 @@ static void test_attributes(void)
         CHECK_EQ_U(attr.generation, 1);
         rig_reopen(&rig);
     }
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
+    CHECK_EQ(rig_peek(&rig, &attr, NULL), BALE_OK);
     CHECK_EQ(attr.mode, BALE_ROOT_MODE_IN_CONTAINER | 0640);
 
     CHECK_EQ(rig_begin(&rig), BALE_OK);
@@ -284,14 +275,14 @@ static void test_refusals(void)
     /* A header that is short, or of zeros where every session ended well. */
     memory_file_resize(&rig.file, 223);
     CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_CORRUPT);
+    CHECK_EQ(rig_peek(&rig, &attr, NULL), BALE_E_CORRUPT);
     memory_file_resize(&rig.file, 0);
     memory_file_resize(&rig.file, 400);
     rig.zeros_empty = false;
     CHECK_EQ(rig_open(&rig), BALE_E_CORRUPT);
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_CORRUPT);
+    CHECK_EQ(rig_peek(&rig, &attr, NULL), BALE_E_CORRUPT);
     rig.zeros_empty = true;
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
+    CHECK_EQ(rig_peek(&rig, &attr, NULL), BALE_OK);
     CHECK_EQ_U(attr.generation, 0);
     REQUIRE(rig_open(&rig) == BALE_OK);
     CHECK_EQ_U(rig_attr(&rig).size, 0);
@@ -326,123 +317,13 @@ static void test_feature(void)
     memcpy(slot + ROOT_AT_FEATURES, "xyz1", 4);
     bale_put64(slot + ROOT_AT_CHECKSUM, bale_hash(slot, ROOT_AT_CHECKSUM));
     memory_file_write(&rig.file, slot, sizeof slot, BALE_ROOT_SIZE);
-    CHECK_EQ(peek(&rig, &attr, feature), BALE_E_UNSUPPORTED);
+    CHECK_EQ(rig_peek(&rig, &attr, feature), BALE_E_UNSUPPORTED);
     CHECK_EQ_STR(feature, "xyz1");
     memset(feature, 0, sizeof feature);
     CHECK_EQ(bale_container_open(memory_io_open(&rig.file), &rig.config, &rig.defaults, &container,
                                  feature),
              BALE_E_UNSUPPORTED);
     CHECK_EQ_STR(feature, "xyz1");
-    rig_clear(&rig);
-}
-
-/* ---- Sessions and roots ---------------------------------------------------------------------- */
-
-static struct bale_root newest(struct rig *rig)
-{
-    struct bale_roots roots;
-
-    REQUIRE(bale_roots_read(rig->file.bytes, BALE_DATA_START, &roots) == BALE_OK);
-    REQUIRE(roots.newest >= 0);
-    return roots.root[roots.newest];
-}
-
-/* The next root records a sync, at the latest when the container is closed. */
-static void test_durable_recorded(void)
-{
-    struct rig rig;
-
-    rig_start(&rig, 100000);
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    rig_commit(&rig, true);
-    CHECK_EQ_U(newest(&rig).durable, 0);
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    rig_commit(&rig, false);
-    CHECK_EQ_U(newest(&rig).generation, 3);
-    CHECK_EQ_U(newest(&rig).durable, 2);
-    CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
-    CHECK_EQ(bale_container_sync(rig.container), BALE_OK);
-    CHECK_EQ_U(rig.file.syncs, 2);
-    rig_close(&rig);
-    CHECK_EQ_U(newest(&rig).generation, 4);
-    CHECK_EQ_U(newest(&rig).durable, 3);
-    REQUIRE(rig_open(&rig) == BALE_OK);
-    /* The confirming root shares all with the durable one: no sync is needed before writing. */
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 0, 100), BALE_OK);
-    rig_commit(&rig, false);
-    CHECK_EQ_U(rig.file.syncs, 2);
-    CHECK_EQ_U(newest(&rig).durable, 3);
-    rig_matches(&rig, true);
-    rig_clear(&rig);
-}
-
-/* A container of an uncertain session is verified once, and then confirmed. */
-static void test_uncertain(void)
-{
-    struct rig rig;
-    struct bale_container_attr attr;
-
-    rig_start(&rig, 100000);
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 0, 40000), BALE_OK);
-    rig_commit(&rig, false);
-    rig_close(&rig);
-    rig.session = 2;
-    rig.certain_from = 2;
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_UNVERIFIED);
-    rig.config.writable = false;
-    REQUIRE(rig_open(&rig) == BALE_OK);
-    CHECK_EQ_U(bale_container_rejected(rig.container), 0);
-    rig_matches(&rig, true);
-    rig_close(&rig);
-    CHECK_EQ_U(rig.file.syncs, 0);
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_E_UNVERIFIED);
-    rig.config.writable = true;
-    REQUIRE(rig_open(&rig) == BALE_OK);
-    CHECK_EQ_U(rig.file.syncs, 2);
-    CHECK_EQ_U(newest(&rig).session, 2);
-    CHECK_EQ_U(newest(&rig).durable, 2);
-    CHECK_EQ(peek(&rig, &attr, NULL), BALE_OK);
-    CHECK_EQ_U(attr.size, 40000);
-    rig_matches(&rig, true);
-    rig_clear(&rig);
-}
-
-static atomic_bool stopped;
-
-static bool is_stopped(const void *arg)
-{
-    (void)arg;
-    return atomic_load(&stopped);
-}
-
-/* Another writer has the store: from then on nothing reaches the file, whatever is under way. */
-static void test_stopped(void)
-{
-    struct rig rig;
-    uint64_t writes, syncs;
-
-    rig_start(&rig, 100000);
-    rig.config.stopped = is_stopped;
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
-    rig_commit(&rig, true);
-    CHECK_EQ(rig_begin(&rig), BALE_OK);
-    CHECK_EQ(rig_write(&rig, 20000, 5000), BALE_OK);
-    writes = rig.file.writes;
-    syncs = rig.file.syncs;
-    atomic_store(&stopped, true);
-    CHECK_EQ(rig_write(&rig, 40000, 5000), BALE_E_IO);
-    CHECK_EQ(bale_container_commit(rig.container, true), BALE_E_IO);
-    CHECK_EQ(rig_begin(&rig), BALE_E_IO);
-    CHECK_EQ(bale_container_sync(rig.container), BALE_E_IO);
-    CHECK_EQ(bale_container_trim(rig.container), BALE_E_IO);
-    rig_close(&rig);
-    CHECK_EQ_U(rig.file.writes, writes);
-    CHECK_EQ_U(rig.file.syncs, syncs);
     rig_clear(&rig);
 }
 
@@ -457,8 +338,5 @@ int main(void)
     test_attributes();
     test_refusals();
     test_feature();
-    test_durable_recorded();
-    test_uncertain();
-    test_stopped();
     return check_result();
 }
