@@ -10,7 +10,6 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/ops.h"
 
-/* Both files stay open until the end: that of the source as the request's. */
 struct copy_op {
     fuse_req_t req;
     struct bale_mount *mount;
@@ -44,17 +43,14 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
     struct bale_node *in = bale_node_of(mount, ino_in), *out = bale_node_of(mount, ino_out);
 
     (void)fi_in;
-    if (!out) {
-        fuse_reply_err(req, ESTALE);
-        return;
-    }
     if (flags != 0 || off_in != off_out || bale_handle_is_sync(fi_out)) {
         fuse_reply_err(req, EOPNOTSUPP);
         return;
     }
     struct copy_op *op = malloc(sizeof *op);
-    if (!op) {
-        fuse_reply_err(req, ENOMEM);
+    if (!op || !bale_use_hold(mount, out)) {
+        fuse_reply_err(req, op ? ESTALE : ENOMEM);
+        free(op);
         return;
     }
     *op = (struct copy_op){
@@ -66,6 +62,5 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
     };
     bale_opened_note_access(in->opened);
     bale_mode_kill_suidgid(mount, out, req);
-    (void)bale_use_hold(mount, out); /* it is open */
     bale_file_copy(in->opened->file, out->opened->file, &op->copy, copy_done, op);
 }

@@ -57,7 +57,7 @@ static struct bale_effects of_rename(const void *request, size_t size, size_t of
 static struct bale_effects of_copy(const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
-    struct bale_effects effects = {.nodes = {in->nodeid}, .file = true, .changes = true};
+    struct bale_effects effects = {.nodes = {in->nodeid}, .files = {true, true}, .changes = true};
 
     if (size >= sizeof *in + sizeof(struct fuse_copy_file_range_in)) {
         effects.nodes[1] = ((const struct fuse_copy_file_range_in *)(in + 1))->nodeid_out;
@@ -100,7 +100,7 @@ struct bale_effects bale_effects_of(const void *request, size_t size)
         break;
     case FUSE_WRITE:
     case FUSE_FALLOCATE:
-        effects.file = true;
+        effects.files[0] = true;
         effects.changes = true;
         break;
     case FUSE_SETATTR:
@@ -112,7 +112,7 @@ struct bale_effects bale_effects_of(const void *request, size_t size)
     case FUSE_LSEEK:
     case FUSE_FLUSH:
     case FUSE_FSYNC:
-        effects.file = true;
+        effects.files[0] = true;
         break;
     case FUSE_READDIR:
     case FUSE_READDIRPLUS:

@@ -14,7 +14,7 @@ struct bale_effects {
                              the file that it writes to or whose attributes it changes */
     bool changes;  /* it changes these */
     const char *names[2]; /* in within; NULL: none, or it cannot be read */
-    bool file;            /* it uses the open file of nodes[0] */
+    bool files[2];        /* it uses the open files of these nodes */
     uint64_t directory;   /* the handle of the open directory that it uses, or 0 */
 };
 /* request: at least a header. */

@@ -114,7 +114,7 @@ void bale_in_flight_begin(const void *request, size_t size)
         self->nodes[i] = effects.nodes[i];
         self->locks[i] = effects.changes ? effects.within[i] : 0;
     }
-    self->file = effects.file;
+    memcpy(self->files, effects.files, sizeof self->files);
     self->directory = effects.directory;
     memcpy(self->names, effects.names, sizeof self->names);
     bale_request_note_handler(&self->unique);
@@ -124,8 +124,9 @@ void bale_in_flight_begin(const void *request, size_t size)
 /* Without the lock. */
 static void let_go(struct bale_mount *mount, const struct bale_held *held)
 {
-    if (held->file)
-        bale_use_end(mount, held->file);
+    for (int i = 0; i < 2; i++)
+        if (held->files[i])
+            bale_use_end(mount, held->files[i]);
     if (held->directory)
         bale_directory_unref(held->directory);
     for (int i = 0; i < 2; i++)
@@ -196,7 +197,7 @@ struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight)
     request->may_be_given_up = self->may_be_given_up;
     memcpy(request->nodes, self->nodes, sizeof request->nodes);
     memcpy(request->locks, self->locks, sizeof request->locks);
-    request->file = self->file;
+    memcpy(request->files, self->files, sizeof request->files);
     request->directory = self->directory;
     for (int i = 0; i < 2; i++)
         request->names[i] = self->names[i] ? strdup(self->names[i]) : NULL;
@@ -283,8 +284,9 @@ static bool hold(struct bale_mount *mount, const struct bale_request *request,
             !(held->nodes[i] = bale_node_ref_number(mount->nodes, node)))
             return false;
     }
-    if (request->file && bale_use_hold(mount, held->nodes[0]))
-        held->file = held->nodes[0];
+    for (int i = 0; i < 2; i++)
+        if (request->files[i] && bale_use_hold(mount, held->nodes[i]))
+            held->files[i] = held->nodes[i];
     if (request->directory && bale_directory_ref(request->directory))
         held->directory = request->directory;
     return true;

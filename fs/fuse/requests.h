@@ -12,7 +12,7 @@
 /* What the kernel may let go of once a request is given up. */
 struct bale_held {
     struct bale_node *nodes[2];
-    struct bale_node *file; /* whose open file is used */
+    struct bale_node *files[2]; /* whose open files are used */
     uint64_t directory;
 };
 
@@ -31,7 +31,7 @@ struct bale_request {
     uint64_t nodes[2]; /* numbers of the nodes that it uses, or 0 */
     uint64_t locks[2]; /* of those that are locked if it is given up, or 0 */
 
-    bool file;
+    bool files[2];
     uint64_t directory; /* as in struct bale_effects */
     /* In the directories locks, or both in the first: within the request, or once it is detached,
      * copies. */

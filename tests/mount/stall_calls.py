@@ -20,7 +20,15 @@ def renew(p):
     return fd
 
 
+def copy_as_user(p):
+    """The copy first takes the set-id bit of its target away. Nobody else has the target open."""
+    source, target = os.open(p, os.O_RDONLY), os.open(p + ".set_id", os.O_RDWR)
+    os.setuid(1235)
+    os.copy_file_range(source, target, SMALL)
+
+
 CALLS = {
+    "copy_set_id": copy_as_user,
     "create": lambda p: os.open(p + ".new", os.O_CREAT | os.O_RDWR),
     "mkdir": lambda p: os.mkdir(p + ".dir"),
     "mknod": lambda p: os.mkfifo(p + ".fifo"),
@@ -87,6 +95,9 @@ def prepare(top):
             with open(p, "wb") as f:
                 f.write(LARGE * b"y" if name in OPENED else os.urandom(SMALL))
             os.setxattr(p, "user.there", b"1")
+            if name == "copy_set_id":
+                os.close(os.open(p + ".set_id", os.O_CREAT | os.O_RDWR))
+                os.chmod(p + ".set_id", 0o4755)
             os.mkdir(p + ".empty")
             os.symlink("file", p + ".symbolic")
 
