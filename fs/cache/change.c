@@ -57,13 +57,14 @@ static bool join(struct bale_file *file, struct bale_change *change)
     return true;
 }
 
-/* Whether the change is the close of a file of which nothing is left to store. Under file->lock. */
+/* Whether the change is the close of a file of which nothing is left to store, nor does who is told
+ * of it write. Under file->lock. */
 static bool closes_silently(const struct bale_change *change)
 {
     const struct bale_file *file = change->file;
 
-    return change->kind == BALE_CHANGE_CLOSE && file->dirty == 0 && !file->attr_dirty &&
-           bale_container_closes_silently(file->container);
+    return change->kind == BALE_CHANGE_CLOSE && !file->close_writes && file->dirty == 0 &&
+           !file->attr_dirty && bale_container_closes_silently(file->container);
 }
 
 /* The threads for the change. Who opens the file again waits for a close: one that writes nothing

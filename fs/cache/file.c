@@ -94,6 +94,13 @@ void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *
     pthread_mutex_unlock(&file->lock);
 }
 
+void bale_file_close_writes(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    file->close_writes = true;
+    pthread_mutex_unlock(&file->lock);
+}
+
 void bale_file_trust(struct bale_file *file)
 {
     atomic_store(&file->trusted, true);

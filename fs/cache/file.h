@@ -41,6 +41,8 @@ void bale_file_unref(struct bale_file *file);
  * of the inode as it was left, if ctime was changed and that is known; else NULL. */
 typedef void bale_file_closed(void *arg, bool written, const struct stat *last);
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
+/* Before the last unref: closed will write to the backing store, which may stall. */
+void bale_file_close_writes(struct bale_file *file);
 
 int bale_file_fd(const struct bale_file *file);
 /* Whether elements are rounded as they are written, or may be once it is decided. */

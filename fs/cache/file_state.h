@@ -81,6 +81,7 @@ struct bale_file {
      * held. closed_arg is the caller's (bale_file_on_close). */
     bale_file_closed *closed;
     void *closed_arg;
+    bool close_writes; /* closed writes to the backing store */
 
     /* Positions in the container of damage that was logged already. Any thread, no lock. */
     atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];

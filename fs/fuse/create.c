@@ -149,6 +149,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
     }
     atomic_fetch_or(&op->use.node->marks, BALE_MARK_MADE | BALE_MARK_INCAPABLE);
     op->use.mount = mount;
+    op->use.changes = true; /* without a use the name is removed again */
     op->use.ready = create_file_ready;
     op->req = req;
     op->request = bale_in_flight_detach(mount->in_flight);

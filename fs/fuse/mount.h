@@ -89,7 +89,8 @@ struct bale_mount {
     pthread_mutex_t opened_lock;
     struct bale_opened *opened; /* all of them */
     unsigned closing;           /* those in BALE_OPENED_CLOSING */
-    pthread_cond_t closed;      /* signalled when one of these has been closed */
+    unsigned after_close;       /* uses that have waited for a close, and whose call has not ended */
+    pthread_cond_t closed;      /* signalled when one has been closed, or after_close becomes 0 */
     pthread_cond_t restored;    /* signalled when restoring of one has become false */
     bool share_reported;        /* the log says that a user has his share of mount->files */
     struct bale_seek_op *seeks; /* lseek requests that wait; a thread handles the first (seek.c) */

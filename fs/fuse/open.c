@@ -112,7 +112,10 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         return;
     }
     *op = (struct open_op){
-        .use = {.mount = mount, .node = bale_node_of(mount, ino), .ready = open_file_ready},
+        .use = {.mount = mount,
+                .node = bale_node_of(mount, ino),
+                .changes = fi->flags & O_TRUNC,
+                .ready = open_file_ready},
         .req = req,
         .request = bale_in_flight_detach(mount->in_flight),
         .fi = *fi,

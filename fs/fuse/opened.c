@@ -42,6 +42,7 @@ static struct bale_opened *opened_create(struct bale_mount *mount, struct bale_n
 /* With the lock. */
 static void opened_unlist(struct bale_opened *opened)
 {
+    pthread_cond_broadcast(&opened->mount->closed);
     *(opened->before ? &opened->before->next : &opened->mount->opened) = opened->next;
     if (opened->next)
         opened->next->before = opened->before;
@@ -60,16 +61,6 @@ static void opened_destroy(struct bale_opened *opened)
     bale_node_unref(mount->nodes, node);
 }
 
-/* Without the lock. */
-static void call_waiters(struct bale_use *waiters, int e)
-{
-    while (waiters) {
-        struct bale_use *next = waiters->next;
-        waiters->ready(waiters, e);
-        waiters = next;
-    }
-}
-
 static unsigned count_waiters(const struct bale_use *use)
 {
     unsigned n = 0;
@@ -79,9 +70,67 @@ static unsigned count_waiters(const struct bale_use *use)
     return n;
 }
 
+/* ---- Calling uses that have waited ---- */
+
+/* Without the lock. */
+
+static void call_waiters(struct bale_use *waiters, int e)
+{
+    while (waiters) {
+        struct bale_use *next = waiters->next;
+        waiters->ready(waiters, e);
+        waiters = next;
+    }
+}
+
+static void call_after_close(struct bale_use *use, int e)
+{
+    struct bale_mount *mount = use->mount;
+
+    use->ready(use, e);
+    pthread_mutex_lock(&mount->opened_lock);
+    if (--mount->after_close == 0)
+        pthread_cond_broadcast(&mount->closed);
+    pthread_mutex_unlock(&mount->opened_lock);
+}
+
+static void use_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct bale_use *use = BALE_CONTAINER_OF(job, struct bale_use, job);
+
+    (void)scratch;
+    call_after_close(use, use->e);
+}
+
+/* By the thread that has closed the file. The file is not gone before that returns, and it may be
+ * one of those that others count on, because they write nothing: who changes the store is called by
+ * a job of his own. mount->after_close counts the waiters already. */
+static void call_waiters_after_close(struct bale_use *waiters, int e)
+{
+    struct bale_use *changing = NULL, *next;
+
+    for (; waiters; waiters = next) {
+        next = waiters->next;
+        if (waiters->changes) {
+            waiters->next = changing;
+            changing = waiters;
+        } else {
+            call_after_close(waiters, e);
+        }
+    }
+    bale_pool_job_replies(); /* the first job may then run on this thread, when the close returns */
+    for (; changing; changing = next) {
+        struct bale_pool *pool = bale_volume_pool(changing->mount->volume);
+        next = changing->next;
+        changing->e = e;
+        bale_pool_run(pool, pool, &changing->job);
+    }
+}
+
 /* ---- Opening ---- */
 
-static void opened_open(struct bale_opened *opened)
+/* after_close: on the thread that closed it. */
+static void opened_open(struct bale_opened *opened, bool after_close)
 {
     struct bale_mount *mount = opened->mount;
     struct bale_file *file = NULL;
@@ -90,6 +139,8 @@ static void opened_open(struct bale_opened *opened)
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_use *waiters = opened->waiters;
     opened->waiters = NULL;
+    if (after_close)
+        mount->after_close += count_waiters(waiters);
     if (e) {
         opened_unlist(opened);
     } else {
@@ -100,20 +151,23 @@ static void opened_open(struct bale_opened *opened)
     pthread_mutex_unlock(&mount->opened_lock);
     if (e)
         opened_destroy(opened);
-    call_waiters(waiters, e);
+    if (after_close)
+        call_waiters_after_close(waiters, e);
+    else
+        call_waiters(waiters, e);
 }
 
 static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
-    opened_open(BALE_CONTAINER_OF(job, struct bale_opened, job));
+    opened_open(BALE_CONTAINER_OF(job, struct bale_opened, job), false);
 }
 
 /* What must be verified takes long, and writes. */
-static void opened_begin_open(struct bale_opened *opened)
+static void opened_begin_open(struct bale_opened *opened, bool after_close)
 {
     if (!(opened->node->marks & BALE_MARK_UNCERTAIN)) {
-        opened_open(opened);
+        opened_open(opened, after_close);
         return;
     }
     opened->job.run = opened_open_job;
@@ -163,6 +217,7 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
     int e = 0;
 
     use->next = NULL;
+    use->job = (struct bale_job){.run = use_job, .turn.user = bale_working_for};
     pthread_mutex_lock(&mount->opened_lock);
     bool may_open = !use->only_open && take_share(mount, node);
     struct bale_opened *opened = node->opened;
@@ -194,7 +249,7 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
     else if (then == FAIL)
         use->ready(use, e);
     else if (then == OPEN)
-        opened_begin_open(opened);
+        opened_begin_open(opened, false);
 }
 
 void bale_use_begin(struct bale_use *use)
@@ -266,6 +321,7 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
         waiters = next;
     }
     mount->closing--;
+    mount->after_close += count_waiters(absent);
     bale_shares_ending(mount->files, opened->user, -1);
     pthread_cond_broadcast(&mount->closed);
     bool again = opened->waiters;
@@ -281,10 +337,10 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (again)
-        opened_begin_open(opened);
+        opened_begin_open(opened, true);
     else
         opened_destroy(opened);
-    call_waiters(absent, ENOENT);
+    call_waiters_after_close(absent, ENOENT);
 }
 
 /* The file is closed right after this, and reports what could not be stored. */
@@ -294,7 +350,8 @@ static void settings_recorded(void *arg, int64_t result)
     (void)result;
 }
 
-static void close_file(struct bale_opened *opened, struct bale_file *file)
+/* restores: there is a capability, which the close has to put back. */
+static void close_file(struct bale_opened *opened, struct bale_file *file, bool restores)
 {
     const struct bale_file_attr *last = &opened->last;
 
@@ -305,17 +362,21 @@ static void close_file(struct bale_opened *opened, struct bale_file *file)
                            settings_recorded, NULL);
     }
     bale_file_on_close(file, opened_file_closed, opened);
+    if (restores)
+        bale_file_close_writes(file);
     bale_file_unref(file);
 }
 
 void bale_use_end(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_file *file = NULL;
+    bool restores = false;
 
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_opened *opened = node->opened;
     if (--opened->uses == 0) {
         file = opened->file;
+        restores = opened->capability != NULL;
         bale_file_attr(file, &opened->last);
         opened->file = NULL;
         opened->state = BALE_OPENED_CLOSING;
@@ -324,7 +385,7 @@ void bale_use_end(struct bale_mount *mount, struct bale_node *node)
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (file)
-        close_file(opened, file);
+        close_file(opened, file, restores);
 }
 
 bool bale_opened_wait_close(void *arg)

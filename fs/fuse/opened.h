@@ -4,6 +4,7 @@
 #ifndef BALE_FS_FUSE_OPENED_H
 #define BALE_FS_FUSE_OPENED_H
 
+#include "fs/base/pool.h"
 #include "fs/fuse/mount.h"
 
 enum bale_opened_state { BALE_OPENED_OPENING, BALE_OPENED_OPEN, BALE_OPENED_CLOSING };
@@ -50,11 +51,15 @@ struct bale_use {
     struct bale_node *node;
     /* Do not open the file: ENOENT if it is not open. Waits until a close has ended. */
     bool only_open;
+    /* ready changes the store, and may stall in that: after a close it gets a thread of the pool. */
+    bool changes;
     /* Called once without locks, before begin returns or from another thread (a handler's, or one
-     * of the volume's pool). e is 0, and the use lasts until bale_use_end(); or it is a positive
+     * of the volume; if it changes the store, of the volume's pool). e is 0, and the use lasts until bale_use_end(); or it is a positive
      * errno, and there is no use. May free the operation. */
     void (*ready)(struct bale_use *use, int e);
     struct bale_use *next; /* opened->waiters */
+    struct bale_job job;   /* calls ready with e */
+    int e;
 };
 void bale_use_begin(struct bale_use *use);
 /* For a file just made: fd is open for reading and writing, and owned from here on. */

@@ -65,7 +65,11 @@ void bale_opened_close_all(struct bale_mount *mount)
             opened->handles--;
         pthread_mutex_unlock(&mount->opened_lock);
         if (!opened)
-            return;
+            break;
         bale_use_end(mount, opened->node);
     }
+    pthread_mutex_lock(&mount->opened_lock);
+    while (mount->opened || mount->after_close > 0)
+        pthread_cond_wait(&mount->closed, &mount->opened_lock);
+    pthread_mutex_unlock(&mount->opened_lock);
 }

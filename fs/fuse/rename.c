@@ -173,6 +173,7 @@ static void move_begin(struct move_op *op, int e)
         op->request = bale_in_flight_detach(mount->in_flight);
         op->use.node = op->source.node;
         op->use.only_open = true;
+        op->use.changes = true;
         op->use.ready = move_file_ready;
         bale_use_begin(&op->use);
     } else {

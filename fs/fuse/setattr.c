@@ -297,7 +297,8 @@ void bale_op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_s
 
     (void)fi;
     if (op)
-        op->use = (struct bale_use){.mount = mount, .node = node, .ready = setattr_file_ready};
+        op->use = (struct bale_use){
+            .mount = mount, .node = node, .changes = true, .ready = setattr_file_ready};
     int e = !op ? ENOMEM : bale_node_is_regular(node) ? 0 : setattr_pin(op);
     if (e) {
         fuse_reply_err(req, e);

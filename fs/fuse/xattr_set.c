@@ -185,6 +185,7 @@ static void prepare_and_set(fuse_req_t req, struct bale_node *node, const char *
         .use = {.mount = bale_mount_of(req),
                 .node = node,
                 .only_open = !acl,
+                .changes = true,
                 .ready = xattr_file_ready},
         .req = req,
         .request = bale_in_flight_detach(bale_mount_of(req)->in_flight),

@@ -1,6 +1,6 @@
 /* A backing file system that stalls. Writes that do take no thread of the engine's: it decodes what
- * others read meanwhile; and a file that has nothing to store is closed. Reads of a file's index keep
- * nobody from its attributes. */
+ * others read meanwhile; and a file that has nothing to store is closed. Nor do closes keep others
+ * from reading whose callers write. Reads of a file's index keep nobody from its attributes. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -216,6 +216,12 @@ static void note_closed(void *arg, bool written, const struct stat *last)
     sem_post(arg);
 }
 
+static void note_read(void *arg, int64_t result)
+{
+    CHECK_EQ(result, RAW);
+    sem_post(arg);
+}
+
 /* All by one user: what he has open and did not write to is his as well. */
 static void closes_meanwhile(const char *directory)
 {
@@ -239,6 +245,53 @@ static void closes_meanwhile(const char *directory)
     CHECK(posted(&closed));
     let_go();
     end_flushes(files, waits);
+}
+
+static void write_when_closed(void *arg, bool written, const struct stat *last)
+{
+    (void)written;
+    (void)last;
+    sem_post(&entered);
+    sem_wait(&go);
+    sem_post(arg);
+}
+
+/* Closes that store nothing, of which whoever is told writes, while others miss the cache. */
+static void reads_beside_closes(const char *directory)
+{
+    struct bale_file *files[FILES], *read_file;
+    struct bale_read read;
+    sem_t closed, done;
+    char path[64];
+
+    sem_init(&closed, 0, 0);
+    sem_init(&done, 0, 0);
+    bale_working_for = getuid();
+    snprintf(path, sizeof path, "%s/read", directory);
+    read_file = open_file(path);
+    write_mib(read_file, 1);
+    close_file(read_file);
+    read_file = open_file(path);
+    unlink(path);
+    sem_init(&entered, 0, 0);
+    sem_init(&go, 0, 0);
+    for (int i = 0; i < FILES; i++) {
+        snprintf(path, sizeof path, "%s/%d", directory, i);
+        files[i] = open_file(path);
+        unlink(path);
+        bale_file_on_close(files[i], write_when_closed, &closed);
+        bale_file_close_writes(files[i]);
+        bale_file_unref(files[i]);
+    }
+    for (int i = 0; i < FILES; i++)
+        sem_wait(&entered);
+    bale_file_read(read_file, 0, RAW, &read, note_read, &done);
+    CHECK(posted(&done));
+    bale_read_release(&read);
+    let_go();
+    for (int i = 0; i < FILES; i++)
+        sem_wait(&closed);
+    close_file(read_file);
 }
 
 struct asking {
@@ -308,6 +361,7 @@ int main(void)
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
     decodes_meanwhile(directory);
     closes_meanwhile(directory);
+    reads_beside_closes(directory);
     attributes_meanwhile(directory);
     rmdir(directory);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
