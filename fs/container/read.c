@@ -51,7 +51,13 @@ static int check_stale(struct bale_container *c, const struct bale_segment *segm
 }
 
 /* Memory for bytes of a frame: the scratch's if they fit there, because new memory costs a page
- * fault for each page. */
+ * fault for each page. AddressSanitizer sees what a decoder reads or writes past their end only if
+ * the memory ends there too. */
+#ifdef __SANITIZE_ADDRESS__
+enum { OF_SCRATCH = 0, IS_EXACT = 1 };
+#else
+enum { OF_SCRATCH = BALE_SCRATCH_ROOM, IS_EXACT = 0 };
+#endif
 struct room {
     uint8_t *bytes; /* NULL: there is none yet */
     uint8_t *owned; /* to be freed, or NULL */
@@ -79,12 +85,12 @@ struct part {
 /* Gives the room that many bytes. Its contents are lost if it had fewer. */
 static int make_room(struct room *room, uint8_t *scratch_room, size_t size)
 {
-    if (room->bytes && size <= room->capacity)
+    if (room->bytes && (IS_EXACT ? size == room->capacity : size <= room->capacity))
         return BALE_OK;
     free(room->owned);
-    room->owned = size > BALE_SCRATCH_ROOM ? malloc(size) : NULL;
-    room->bytes = size > BALE_SCRATCH_ROOM ? room->owned : scratch_room;
-    room->capacity = size > BALE_SCRATCH_ROOM ? size : BALE_SCRATCH_ROOM;
+    room->owned = size > OF_SCRATCH ? malloc(size) : NULL;
+    room->bytes = size > OF_SCRATCH ? room->owned : scratch_room;
+    room->capacity = size > OF_SCRATCH ? size : OF_SCRATCH;
     return room->bytes ? BALE_OK : BALE_E_NOMEM;
 }
 
