@@ -195,10 +195,11 @@ static int adopt_lock(struct look *look)
         return BALE_E_IO;
     }
     bale_lock_look_at(store->dir_fd, flocks, &view);
+    int e = flocks && bale_flock(fd, LOCK_EX) < 0 ? errno : 0;
+    /* Not before: a writer may have come while that was tried. */
     (void)bale_holder_read(store->dir_fd, &look->other);
-    if (flocks && bale_flock(fd, LOCK_EX) < 0) {
-        err = errno == EWOULDBLOCK ? judge_flocked(store, fd, &look->other)
-                                   : bale_err_from_errno(errno);
+    if (e) {
+        err = e == EWOULDBLOCK ? judge_flocked(store, fd, &look->other) : bale_err_from_errno(e);
         close(fd);
         return err;
     }

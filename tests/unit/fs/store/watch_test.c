@@ -10,6 +10,7 @@
 
 #define OWN "s/.balefs"
 #define LOCK OWN "/lock"
+#define FOREIGN "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}"
 
 static struct bale_store *store;
 
@@ -27,6 +28,17 @@ static int unseen_flock(int fd, int operation)
     struct stat st;
 
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : flock(fd, operation);
+}
+
+/* Whoever has the lock writes that into it while the store tries to get it. */
+static int late_flock(int fd, int operation)
+{
+    struct stat st, lock;
+
+    if (operation & LOCK_EX && fstat(fd, &st) == 0 && stat(at(LOCK), &lock) == 0 &&
+        st.st_ino == lock.st_ino)
+        put_file(LOCK, FOREIGN);
+    return flock(fd, operation);
 }
 
 static void copy_directory(const char *from, const char *to)
@@ -350,9 +362,8 @@ static void stays_young(void)
 }
 
 /* A program that knows the lock's file alone has made it again and has it. */
-static void foreign_flock(void)
+static void foreign_flock(const char *text)
 {
-    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
     int fd;
 
     begin(false);
@@ -360,7 +371,7 @@ static void foreign_flock(void)
     put_file(LOCK, text);
     fd = open(at(LOCK), O_RDWR | O_CLOEXEC);
     REQUIRE(fd >= 0 && flock(fd, LOCK_EX) == 0);
-    is_stopped(text);
+    is_stopped(FOREIGN);
     close(fd);
 }
 
@@ -387,7 +398,7 @@ static void looked_at(bool network, const char *name, int operation)
 /* Another host has taken the store over. */
 static void foreign_text(bool network)
 {
-    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
+    const char *text = FOREIGN;
 
     begin(network);
     REQUIRE(unlink(at(LOCK)) == 0);
@@ -400,7 +411,7 @@ static void foreign_text(bool network)
 /* The whole directory is another's. */
 static void foreign_directory(void)
 {
-    const char *text = "{\"host\":\"far\",\"boot\":\"b\",\"process\":1}";
+    const char *text = FOREIGN;
 
     begin(true);
     remove_all();
@@ -451,7 +462,11 @@ int main(void)
     looked_at(false, "lock", LOCK_SH);
     looked_at(false, "lock", LOCK_EX);
     looked_at(true, "lock2", LOCK_SH);
-    foreign_flock();
+    foreign_flock(FOREIGN);
+    REQUIRE(unlink(at(LOCK)) == 0);
+    bale_store_platform.flock = late_flock;
+    foreign_flock("");
+    bale_store_platform.flock = flock;
     REQUIRE(unlink(at(LOCK)) == 0);
     foreign_text(true);
     bale_store_platform.flock = no_flock;
