@@ -59,41 +59,34 @@ __device__ inline void hash_all(encode_shared *s, uint32_t length, found *f)
 
 /* By a warp: replaces the hash of each position of [begin, end), which begins with a multiple of 256,
  * by the last position before it with the same hash, of earlier batches, and leaves the last of all
- * in the table. Notes are STRIDE apart. A batch is WIDE times 32 positions. */
-template <uint32_t LOG2, uint32_t WIDE, uint32_t STRIDE>
+ * in the table. */
 __device__ inline void insert(uint32_t begin, uint32_t end, uint16_t *table, uint16_t *notes)
 {
     constexpr uint32_t TOGETHER = 8; /* times 32 positions, whose hashes are loaded together */
-    constexpr uint32_t NEXT = 32 * STRIDE;
-    uint16_t *at = notes + STRIDE * (begin + lane());
+    uint16_t *at = notes + (begin + lane());
     uint32_t hashes[TOGETHER], before[TOGETHER];
 
 #pragma unroll
     for (uint32_t i = 0; i < TOGETHER; i++)
-        hashes[i] = at[NEXT * i];
-    for (uint32_t base = begin; base < end; base += 32 * TOGETHER, at += NEXT * TOGETHER) {
+        hashes[i] = at[32 * i];
+    for (uint32_t base = begin; base < end; base += 32 * TOGETHER, at += 32 * TOGETHER) {
         uint32_t invalid = 0;
 #pragma unroll
-        for (uint32_t i = 0; i < TOGETHER; i += WIDE) { /* nothing waits for what is loaded here */
-#pragma unroll
-            for (uint32_t k = i; k < i + WIDE; k++) {
-                before[k] = table[hashes[k] % (1u << LOG2)];
-                invalid |= (uint32_t)((hashes[k] & IS_INVALID) != 0) << k;
-            }
+        for (uint32_t i = 0; i < TOGETHER; i++) { /* nothing waits for what is loaded here */
+            before[i] = table[hashes[i] % (1u << TABLE_LOG2)];
+            invalid |= (uint32_t)((hashes[i] & IS_INVALID) != 0) << i;
             __syncwarp();
-#pragma unroll
-            for (uint32_t k = i; k < i + WIDE; k++)
-                if (hashes[k] & IS_LAST && base + 32 * k < end)
-                    table[hashes[k] % (1u << LOG2)] = (uint16_t)(base + 32 * k + lane());
+            if (hashes[i] & IS_LAST && base + 32 * i < end)
+                table[hashes[i] % (1u << TABLE_LOG2)] = (uint16_t)(base + 32 * i + lane());
             __syncwarp();
         }
         if (base + 32 * TOGETHER < end)
 #pragma unroll
             for (uint32_t i = 0; i < TOGETHER; i++)
-                hashes[i] = at[NEXT * (TOGETHER + i)];
+                hashes[i] = at[32 * (TOGETHER + i)];
 #pragma unroll
         for (uint32_t i = 0; i < TOGETHER; i++)
-            at[NEXT * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
+            at[32 * i] = (uint16_t)(invalid >> i & 1 ? NONE : before[i]);
     }
 }
 
@@ -231,8 +224,8 @@ __device__ inline void search(encode_shared *s, uint32_t length, found *f)
         s->lengths[i] = NONE << 16 | NONE; /* two entries of the tables, which lie there, too */
     __syncthreads();
     if (warp < PARTS && warp * PART < length)
-        insert<TABLE_LOG2, 1, 1>(warp * PART, min(length, (warp + 1) * PART),
-                                 s->tables + (warp << TABLE_LOG2), f->offset);
+        insert(warp * PART, min(length, (warp + 1) * PART), s->tables + (warp << TABLE_LOG2),
+               f->offset);
     __syncthreads();
     match_piece(s, length, warp * PIECE, f);
     match_piece(s, length, (2 * ENCODE_WARPS - 1 - warp) * PIECE, f);
