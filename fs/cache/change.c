@@ -181,15 +181,14 @@ void bale_change_end(struct bale_change *change)
     pthread_mutex_lock(&file->lock);
     int err = take_result(file, change);
     struct bale_change *next = advance(file);
-    struct bale_pool *pool = next ? pool_for(next) : NULL;
     if (change->error != BALE_OK && change->error != BALE_E_INVALID) {
         atomic_fetch_add(&volume->stats.errors, 1);
         bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,
                  bale_err_text(change->error));
     }
     pthread_mutex_unlock(&file->lock);
-    if (next)
-        bale_pool_submit(pool, &next->job);
+    if (next) /* no close: that begins when nobody has a reference, so no change waits before it */
+        bale_pool_submit(volume->pool, &next->job);
     bale_volume_wake(volume);
     /* Before the reply: the close that follows it then has the last reference, and its thread runs
      * it. This thread, which runs a job, would have to hand it to another one. */
