@@ -30,7 +30,7 @@ static _Thread_local struct {
     void (*around)(bool begins);
     bool running;
     bool counted;                 /* in guests_running */
-    struct bale_job *after;       /* runs when the job that has replied returns, or NULL */
+    struct bale_job *after;       /* runs when the job has returned, or NULL */
     struct bale_pool *pool_after; /* where it goes if it may not run here */
 } guest;
 
@@ -152,7 +152,7 @@ static void guest_run(struct bale_job *job)
     if (around)
         guest.around(false);
     bale_working_for = user;
-    bale_pool_job_replies();
+    bale_pool_job_blocks_no_more();
     guest.running = false;
 }
 
@@ -173,7 +173,7 @@ void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_j
         bale_pool_submit(pool, job);
 }
 
-void bale_pool_job_replies(void)
+void bale_pool_job_blocks_no_more(void)
 {
     if (guest.counted)
         atomic_fetch_sub(&guest.pool->guests_running, 1);

@@ -36,10 +36,10 @@ void bale_pool_leave(struct bale_pool *pool);
  * half of the guests run one (the others go on taking requests when the store stalls); else submits
  * it to pool, which may be the host. The caller holds no lock that the job takes. */
 void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job);
-/* What may block of the calling guest's job is over: it counts as running none from here on, and
- * the next job that it gives to bale_pool_run is run when this one has returned. Called before a
- * reply, whose receiver may ask for more before the job has returned. */
-void bale_pool_job_replies(void);
+/* What is left of the calling guest's job does not block: it counts as running none from here on,
+ * and the next job that it gives to bale_pool_run is run when this one has returned. Called before
+ * the last reply of a job, whose receiver may ask for more before the job has returned. */
+void bale_pool_job_blocks_no_more(void);
 bool bale_pool_in_job(void);                    /* the calling thread is a guest and runs a job */
 void bale_pool_destroy(struct bale_pool *pool); /* runs queued jobs first; NULL is fine */
 

@@ -263,7 +263,7 @@ static void read_finish(struct bale_file *file, struct read_op *op, int err)
     else
         atomic_fetch_add_explicit(&file->volume->stats.read, op->read->length,
                                   memory_order_relaxed);
-    bale_pool_job_replies();
+    bale_pool_job_blocks_no_more();
     op->done(op->arg, result);
     bale_file_unref(file);
     free(op);

@@ -43,7 +43,7 @@ static void status_reply(void *arg, int64_t result)
 {
     struct status_op *op = arg;
 
-    bale_pool_job_replies();
+    bale_pool_job_blocks_no_more();
     fuse_reply_err(op->req, bale_err_to_errno(result < 0 ? (int)result : 0));
     bale_in_flight_complete(op->mount->in_flight, op->request);
     free(op);

@@ -104,7 +104,8 @@ static void use_job(struct bale_job *job, struct bale_scratch *scratch)
 
 /* By the thread that has closed the file. The file is not gone before that returns, and it may be
  * one of those that others count on, because they write nothing: who changes the store is called by
- * a job of his own. mount->after_close counts the waiters already. */
+ * a job of his own. The first may run on this thread, when the close has returned.
+ * mount->after_close counts the waiters already. */
 static void call_waiters_after_close(struct bale_use *waiters, int e)
 {
     struct bale_use *changing = NULL, *next;
@@ -118,7 +119,7 @@ static void call_waiters_after_close(struct bale_use *waiters, int e)
             call_after_close(waiters, e);
         }
     }
-    bale_pool_job_replies(); /* the first job may then run on this thread, when the close returns */
+    bale_pool_job_blocks_no_more();
     for (; changing; changing = next) {
         struct bale_pool *pool = bale_volume_pool(changing->mount->volume);
         next = changing->next;

@@ -72,7 +72,9 @@ static void setattr_finish(struct setattr_op *op, int e)
     }
     if (op->pinned)
         bale_node_unpin(mount->nodes, node);
-    bale_pool_job_replies(); /* the file may be closed meanwhile: this use of it is the last then */
+    /* The caller may close the file once he has the reply. Then bale_use_end below has the last use,
+     * and a guest closes the file itself, after this job. */
+    bale_pool_job_blocks_no_more();
     if (e)
         fuse_reply_err(op->req, e);
     else

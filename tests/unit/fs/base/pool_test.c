@@ -1,5 +1,5 @@
 /* A pool's threads are shared by users: jobs of one that block, however many there are, leave a
- * thread for the others. Of the guests half may run jobs, until those reply. */
+ * thread for the others. Of the guests half may run jobs that block. */
 #include "fs/base/pool.h"
 
 #include <pthread.h>
@@ -111,9 +111,9 @@ static void run_first(struct bale_job *job, struct bale_scratch *scratch)
     CHECK(!second_runs_itself(pool));
     bale_pool_run(pool, pool, &inner[0]);
     CHECK(!ran_here());
-    bale_pool_job_replies();
+    bale_pool_job_blocks_no_more();
     CHECK(second_runs_itself(pool));
-    bale_pool_job_replies(); /* counts once */
+    bale_pool_job_blocks_no_more(); /* counts once */
     CHECK(second_runs_itself(pool));
     bale_pool_run(pool, pool, &inner[1]); /* when this one has returned */
     bale_pool_run(pool, pool, &inner[2]); /* one is enough */
