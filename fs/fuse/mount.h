@@ -89,7 +89,7 @@ struct bale_mount {
     pthread_mutex_t opened_lock;
     struct bale_opened *opened; /* all of them */
     unsigned closing;           /* those in BALE_OPENED_CLOSING */
-    unsigned after_close;       /* uses that have waited for a close, and whose call has not ended */
+    unsigned after_close;       /* uses that waited for a close, and whose call has not ended */
     pthread_cond_t closed;      /* signalled when one has been closed, or after_close becomes 0 */
     pthread_cond_t restored;    /* signalled when restoring of one has become false */
     bool share_reported;        /* the log says that a user has his share of mount->files */

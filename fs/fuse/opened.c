@@ -70,9 +70,7 @@ static unsigned count_waiters(const struct bale_use *use)
     return n;
 }
 
-/* ---- Calling uses that have waited ---- */
-
-/* Without the lock. */
+/* ---- Calling uses that have waited: without the lock ---- */
 
 static void call_waiters(struct bale_use *waiters, int e)
 {

@@ -51,11 +51,11 @@ struct bale_use {
     struct bale_node *node;
     /* Do not open the file: ENOENT if it is not open. Waits until a close has ended. */
     bool only_open;
-    /* ready changes the store, and may stall in that: after a close it gets a thread of the pool. */
+    /* ready changes the store, and may stall in that: after a close it is a job of the pool. */
     bool changes;
     /* Called once without locks, before begin returns or from another thread (a handler's, or one
-     * of the volume; if it changes the store, of the volume's pool). e is 0, and the use lasts until bale_use_end(); or it is a positive
-     * errno, and there is no use. May free the operation. */
+     * of the volume's). e is 0, and the use lasts until bale_use_end(); or it is a positive errno,
+     * and there is no use. May free the operation. */
     void (*ready)(struct bale_use *use, int e);
     struct bale_use *next; /* opened->waiters */
     struct bale_job job;   /* calls ready with e */

@@ -72,7 +72,7 @@ static void setattr_finish(struct setattr_op *op, int e)
     }
     if (op->pinned)
         bale_node_unpin(mount->nodes, node);
-    /* The caller may close the file once he has the reply. Then bale_use_end below has the last use,
+    /* Once the caller has the reply he may close the file. The use that ends below is then last,
      * and a guest closes the file itself, after this job. */
     bale_pool_job_blocks_no_more();
     if (e)
