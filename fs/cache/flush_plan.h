@@ -39,7 +39,7 @@ struct bale_take {
 /* Owned by one thread after the other: by the one that runs the change, until it queues the pieces;
  * then the members under a lock are shared, and the thread that is writing owns the rest. */
 struct bale_flush {
-    struct bale_job job; /* writes what is ready; of the thread that sets writing */
+    struct bale_job job; /* writes what is ready; who sets writing submits it */
     struct bale_change *change;
     bale_flush_then *then;
     uint64_t generation;

@@ -47,8 +47,9 @@ struct bale_container {
     pthread_mutex_t state_lock; /* guards busy and attr; held for moments, taken last */
     pthread_cond_t idle;
     bool busy;
-    /* As in root. Written only by the owner of the writer lock, who holds index_lock besides. Read
-     * under either: index_lock is held over reads of pages, which may stall. */
+    /* As in root. Guarded by state_lock, since index_lock is held over reads of pages, which may
+     * stall. Written only by the owner of the writer lock, who holds index_lock besides: he and
+     * holders of index_lock may read it without state_lock. */
     struct bale_container_attr attr;
 
     /* Guarded by index_lock, and written only by the owner of the writer lock. */

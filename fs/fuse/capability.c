@@ -22,9 +22,9 @@ void bale_capability_restore(struct bale_opened *opened, const char *path)
 
     pthread_mutex_lock(&mount->opened_lock);
     (void)await_restored(mount, opened->node);
-    bool kept = opened->restoring = opened->capability != NULL;
+    bool has_value = opened->restoring = opened->capability != NULL;
     pthread_mutex_unlock(&mount->opened_lock);
-    if (!kept)
+    if (!has_value)
         return;
     if (getxattr(path, BALE_CAPABILITY_XATTR, NULL, 0) < 0 && errno == ENODATA)
         (void)!setxattr(path, BALE_CAPABILITY_XATTR, opened->capability, opened->capability_size,

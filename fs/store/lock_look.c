@@ -47,8 +47,8 @@ static int replace_fd(int fd, int from)
 
 /* ---- The store's directory ------------------------------------------------------------------- */
 
-/* It was locked by a stranger, who may have gone. Another one may have it for the moment that he
- * needs to find us: whether he has the store the other locks tell. */
+/* Somebody else had it locked, and may have gone. If it is locked still, that may be a process that
+ * only looks whether the store is in use: whether it has the store, the other locks tell. */
 static int lock_directory(struct look *look)
 {
     struct bale_store *store = look->store;
@@ -62,7 +62,8 @@ static int lock_directory(struct look *look)
 
 /* ---- The second lock ------------------------------------------------------------------------- */
 
-/* With a reader's, it is not known who comes next. */
+/* BALE_E_BUSY: a writer has it. BALE_E_IO: a reader has it, which keeps writers out as it keeps us
+ * out; whether a writer comes when it has gone is not known. */
 static int take_second(int dir, int *fd)
 {
     bool by_writer = true;
@@ -165,15 +166,16 @@ static int look_at_sessions(struct look *look)
 
 /* ---- The lock -------------------------------------------------------------------------------- */
 
-/* Somebody has the flock of a file with the lock's name, which says that it is other's. Who only
- * looks or reads has it shared, or alone for a moment; who writes says so in the file. BALE_E_BUSY:
- * a writer has it. Else it is left to the next look: 0 if our other locks keep writers away. */
-static int judge_flocked(const struct bale_store *store, int fd, const struct bale_holder *other)
+/* Somebody has the flock of fd, the file that has the lock's name now; named: whom its text names.
+ * Who only looks or reads has the flock shared, or alone for a moment; who writes has it alone, and
+ * the file names him. BALE_E_BUSY: a writer has it. Else it is left to the next look: 0 if our
+ * other locks keep writers away. */
+static int judge_flocked(const struct bale_store *store, int fd, const struct bale_holder *named)
 {
     const struct bale_lock_view by_text = {.flocked = false};
 
-    if (bale_flock_by_writer(fd) && !bale_holder_is_self(other) &&
-        bale_holder_judge(other, &by_text) != BALE_HOLDER_GONE)
+    if (bale_flock_by_writer(fd) && !bale_holder_is_self(named) &&
+        bale_holder_judge(named, &by_text) != BALE_HOLDER_GONE)
         return BALE_E_BUSY;
     return bale_lock_is_certain(store) ? 0 : BALE_E_IO;
 }

@@ -16,11 +16,13 @@ enum {
 
     BIT = 16,             /* of a rank */
     RANK_LEAST = 6 * BIT, /* above which a match is taken */
-    COUNTED = 5,          /* of so many bytes, one, so that those of words are counted */
+    /* Of so many bytes one is counted: not of 2, 4 or 8, in which words of these sizes would always
+     * show the same byte. */
+    COUNTED = 5,
 };
 
 /* rank: how good it is: what its bytes would take as literals, by the entropy of the chunk's bytes,
- * less the log2 of the offset, of which the last one has none. */
+ * less the bits of the offset, which the last offset does not need. */
 struct match {
     uint32_t at, length, offset;
     int32_t rank;

@@ -1,5 +1,5 @@
-/* lzr on the device: the search of level 2. Every position looks for a match of eight bytes, or
- * else of four. */
+/* lzr on the device: the search of level 2. Every position looks for a match by a hash of four
+ * bytes, and by one of eight where that match has fewer than eight. */
 #ifndef BALE_KERNELS_LZR_FULL_CUH
 #define BALE_KERNELS_LZR_FULL_CUH
 

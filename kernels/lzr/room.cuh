@@ -50,8 +50,8 @@ struct room {
     uint32_t sequence[SEQUENCES_MAX];
     union {
         found f;
-        /* Level 2, for each position: offset, length << 16. Before: hashes, then candidates, in its
-         * own part, by four bytes and, << 16, by eight. */
+        /* Level 2, for each position: offset, length << 16. Before: notes of hashes, and then of
+         * candidates, those of NOTED positions together (note_lane). */
         alignas(16) uint32_t full[BALE_CUDA_CELL];
         struct {
             uint32_t codes[SEQUENCES_MAX]; /* classes: run, match << 8, offset << 16;
