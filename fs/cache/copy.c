@@ -181,6 +181,11 @@ static void copy_finish(void *arg, int64_t result)
     free(copying);
 }
 
+static bool is_given_up(const struct bale_copying *copying)
+{
+    return copying->copy->given_up && copying->copy->given_up(copying->arg);
+}
+
 /* The bytes copied, or a negative bale_err. */
 static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scratch)
 {
@@ -189,6 +194,8 @@ static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scra
     struct bale_copy_frames frames = {
         .from = from, .to = to, .offset = copy->offset, .at = copy->offset};
 
+    if (is_given_up(copying))
+        return BALE_E_CANCELLED;
     if (!files_agree(&frames))
         return BALE_E_UNSUPPORTED;
     frames.end = end_of(from, copy, frames.extent);
@@ -200,7 +207,10 @@ static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scra
         return err;
     struct timespec mtime = bale_file_now(to);
     err = bale_copy_frames_write(&frames, scratch);
-    if (frames.at > frames.offset) { /* what came before an error is a short copy */
+    bool given_up = is_given_up(copying);
+    if (given_up)
+        err = BALE_E_CANCELLED;
+    if (!given_up && frames.at > frames.offset) { /* what came before an error is a short copy */
         copy->untrusted = !atomic_load(&from->trusted);
         if (copy->untrusted)
             atomic_store(&to->trusted, false);
@@ -220,9 +230,9 @@ void bale_copy_run(struct bale_change *change, struct bale_scratch *scratch)
 
     if (change->error == BALE_OK) {
         int64_t result = scratch ? copy_some(copying, scratch) : BALE_E_NOMEM;
+        copying->result = result == BALE_E_CORRUPT ? BALE_E_UNSUPPORTED : result;
         /* No failure of the target. */
-        bool refused = result == BALE_E_UNSUPPORTED || result == BALE_E_CORRUPT;
-        copying->result = refused ? BALE_E_UNSUPPORTED : result;
+        bool refused = copying->result == BALE_E_UNSUPPORTED || copying->result == BALE_E_CANCELLED;
         change->error = result < 0 && !refused ? (int)result : BALE_OK;
     }
     bale_change_end(change);
@@ -241,6 +251,10 @@ static void copy_source_flushed(void *arg, int64_t result)
             from->error = (int)result;
         pthread_mutex_unlock(&from->lock);
         copy_finish(copying, BALE_E_UNSUPPORTED);
+        return;
+    }
+    if (is_given_up(copying)) {
+        copy_finish(copying, BALE_E_CANCELLED);
         return;
     }
     struct bale_change *change =

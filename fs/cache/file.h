@@ -97,6 +97,9 @@ struct bale_writer {
     /* May be set at any time before done: then the write waits for no memory any more. A write that
      * waits already looks at it in bale_file_cancel. NULL: never. */
     const atomic_bool *cancel;
+    /* May be set at any time before done: then nothing more is written, and the result is
+     * BALE_E_CANCELLED, or what was written before. NULL: never. */
+    const atomic_bool *given_up;
     bool exact; /* round nothing, even if the file's setting is lossy */
 };
 /* The same for a writer, who is read before the call returns. */

@@ -19,10 +19,11 @@ struct write_op {
     const uint8_t *data; /* what is left of it */
     uint8_t *copy;       /* of that, on the heap, once the write waits */
     size_t length, done_length;
-    bool exact;           /* rounds nothing */
-    uint64_t lack_ms;     /* when it first found no space; 0: not yet */
-    bool other_quota;     /* does not count in the quota that the reserve was given up for */
-    bale_file_done *done; /* called with parked.arg */
+    const atomic_bool *given_up; /* or NULL */
+    bool exact;                  /* rounds nothing */
+    uint64_t lack_ms;            /* when it first found no space; 0: not yet */
+    bool other_quota;            /* does not count in the quota that the reserve was given up for */
+    bale_file_done *done;        /* called with parked.arg */
 };
 
 /* Whether so much more exceeds a limit for a user who has `own` of the `used` bytes. The last part
@@ -83,6 +84,7 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
                                              .from = from,
                                              .to = to,
                                              .data = op->data,
+                                             .given_up = op->given_up,
                                              .exact = op->exact};
         int full = atomic_load(&file->volume->full);
         full = full == BALE_E_DQUOT && op->other_quota ? BALE_OK : full;
@@ -198,6 +200,7 @@ void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *dat
     struct write_op op = {
         .parked = {.job.turn.user = bale_working_for, .arg = arg, .cancel = writer->cancel},
         .file = file,
+        .given_up = writer->given_up,
         .exact = writer->exact,
         .offset = offset,
         .data = data,

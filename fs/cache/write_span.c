@@ -177,6 +177,11 @@ static enum bale_write_progress try_span(struct bale_file *file, const struct ba
     return BALE_WRITE_DONE;
 }
 
+static bool is_given_up(const struct bale_write_span *span)
+{
+    return span->given_up && atomic_load(span->given_up);
+}
+
 enum bale_write_progress bale_write_span(struct bale_file *file, const struct bale_write_span *span,
                                          struct bale_scratch *scratch, int *err)
 {
@@ -185,6 +190,8 @@ enum bale_write_progress bale_write_span(struct bale_file *file, const struct ba
 
     while (progress == BALE_WRITE_RETRY) {
         progress = load_begin(file, scratch, err);
+        if (progress == BALE_WRITE_DONE && *err == BALE_OK && is_given_up(span))
+            *err = BALE_E_CANCELLED;
         if (progress == BALE_WRITE_DONE && *err == BALE_OK)
             progress =
                 file->extent == unit ? try_span(file, span, scratch, err) : BALE_WRITE_RESIZED;

@@ -8,7 +8,8 @@
 struct bale_write_span {
     uint64_t number, from, to;
     const uint8_t *data;
-    bool exact; /* rounds nothing */
+    const atomic_bool *given_up; /* as in struct bale_writer */
+    bool exact;                  /* rounds nothing */
 };
 
 enum bale_write_progress {

@@ -18,6 +18,7 @@
 #include "fs/fuse/caller.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
+#include "fs/fuse/interrupt.h"
 #include "kernels/base/thread.h"
 
 #define WAKE_SIGNAL SIGUSR2 /* SIGUSR1 is blocked: signals.c waits for it */
@@ -104,7 +105,10 @@ static bool relief_receive(void *arg)
 
 static void relief_answer(void *arg, uint64_t unique, int e)
 {
-    bale_handler_reply(&((struct bale_session *)arg)->handler, unique, e);
+    struct bale_session *session = arg;
+
+    bale_interrupts_give_up(session->handler.mount->interrupts, unique);
+    bale_handler_reply(&session->handler, unique, e);
 }
 
 static const struct bale_relief_ops relief_ops = {relief_receive, relief_answer};

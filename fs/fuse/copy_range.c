@@ -35,6 +35,11 @@ static void copy_done(void *arg, int64_t result)
     free(op);
 }
 
+static bool copy_is_given_up(void *arg)
+{
+    return bale_in_flight_is_given_up(((struct copy_op *)arg)->request);
+}
+
 void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
                              struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
                              struct fuse_file_info *fi_out, size_t length, int flags)
@@ -58,7 +63,7 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
         .mount = mount,
         .out = out,
         .request = bale_in_flight_detach(mount->in_flight),
-        .copy = {.offset = (uint64_t)off_in, .length = length},
+        .copy = {.offset = (uint64_t)off_in, .length = length, .given_up = copy_is_given_up},
     };
     bale_opened_note_access(in->opened);
     bale_mode_kill_suidgid(mount, out, req);

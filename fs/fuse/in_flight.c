@@ -170,6 +170,14 @@ bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request)
     return true;
 }
 
+/* Of a file that was changed itself, not by a name in it. */
+static void drop_contents(struct bale_in_flight *in_flight, const uint64_t changed[2],
+                          const char *const names[2])
+{
+    if (changed[0] && !names[0])
+        bale_drops_add(in_flight->mount->drops, changed[0], 0, 0);
+}
+
 void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size)
 {
     struct bale_effects effects = bale_effects_of(request, size);
@@ -181,6 +189,7 @@ void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *re
             (void)fuse_lowlevel_notify_inval_entry(in_flight->mount->session, dir, name,
                                                    strlen(name));
     }
+    drop_contents(in_flight, effects.within, effects.names);
 }
 
 /* ---- Requests that go on after their handlers ---- */
@@ -237,6 +246,7 @@ void bale_in_flight_complete(struct bale_in_flight *in_flight, struct bale_reque
     if (bale_in_flight_is_given_up(request)) {
         unlock(in_flight, request);
         drop_names(in_flight, request);
+        drop_contents(in_flight, request->locks, request->names);
     }
     free((char *)request->names[0]);
     free((char *)request->names[1]);

@@ -6,7 +6,7 @@
  * changes are locked: requests that name something in them, or change them, are held back, as the
  * kernel itself would have held them back while the caller waited. So what the handler does late
  * never meets a name that was made again, or data that was written later. Then the kernel is told
- * that it no longer knows these names.
+ * that it no longer knows these names, or what these files contain.
  *
  * A request is in flight on the thread of its handler. If it goes on after its handler, it is
  * detached from that thread: what it uses then, it holds itself. */
@@ -43,7 +43,8 @@ void bale_in_flight_leave(struct bale_in_flight *in_flight);
 void bale_in_flight_begin(const void *request, size_t size);
 bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request);
 /* The kernel does not know whether a request that was given up was done: tells it to forget the
- * names. It waits for the kernel's locks of the directories. */
+ * names, which waits for the kernel's locks of the directories, or, without waiting, what it knows
+ * of the file. */
 void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *request, size_t size);
 
 /* In a handler: the request goes on after it, until complete is called, by any thread, after the
@@ -52,7 +53,8 @@ void bale_in_flight_tell_kernel(struct bale_in_flight *in_flight, const void *re
 struct bale_request *bale_in_flight_detach(struct bale_in_flight *in_flight);
 /* Whether it was given up: then nothing of what is not done yet should be done. NULL is fine. */
 bool bale_in_flight_is_given_up(const struct bale_request *request);
-/* If it was given up, the kernel is then told to forget the names, without waiting for it. */
+/* If it was given up, the kernel is then told to forget the names, or what it knows of the file,
+ * without waiting for it. */
 void bale_in_flight_complete(struct bale_in_flight *in_flight,
                              struct bale_request *request); /* NULL is fine */
 

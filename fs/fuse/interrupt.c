@@ -66,12 +66,29 @@ void bale_interrupts_remove(struct bale_interrupts *interrupts, struct bale_inte
     pthread_mutex_unlock(&interrupts->lock);
 }
 
+/* NULL: it is not in the table. Under the lock. */
+static struct bale_interruptible *find(struct bale_interrupts *interrupts, uint64_t unique)
+{
+    struct bale_interruptible *request = *bucket_of(interrupts, unique);
+
+    while (request && request->unique != unique)
+        request = request->next;
+    return request;
+}
+
+void bale_interrupts_give_up(struct bale_interrupts *interrupts, uint64_t unique)
+{
+    pthread_mutex_lock(&interrupts->lock);
+    struct bale_interruptible *request = find(interrupts, unique);
+    if (request)
+        atomic_store(&request->given_up, true);
+    pthread_mutex_unlock(&interrupts->lock);
+}
+
 void bale_interrupts_deliver(struct bale_interrupts *interrupts, uint64_t unique)
 {
     pthread_mutex_lock(&interrupts->lock);
-    struct bale_interruptible *request = *bucket_of(interrupts, unique);
-    while (request && request->unique != unique)
-        request = request->next;
+    struct bale_interruptible *request = find(interrupts, unique);
     if (request)
         request->ref(request);
     else

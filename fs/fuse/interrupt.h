@@ -2,6 +2,7 @@
 #ifndef BALE_FS_FUSE_INTERRUPT_H
 #define BALE_FS_FUSE_INTERRUPT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -13,6 +14,8 @@ struct bale_interruptible {
     void (*ref)(struct bale_interruptible *request);
     /* In the same thread, without locks; drops the reference. The request may have replied. */
     void (*interrupt)(struct bale_interruptible *request);
+    /* Set by the table once the request is given up: nothing more of it should be done. */
+    atomic_bool given_up;
     struct bale_interruptible *next; /* the table's */
 };
 
@@ -25,5 +28,8 @@ bool bale_interrupts_add(struct bale_interrupts *interrupts, struct bale_interru
 void bale_interrupts_remove(struct bale_interrupts *interrupts, struct bale_interruptible *request);
 /* The kernel interrupts a request. */
 void bale_interrupts_deliver(struct bale_interrupts *interrupts, uint64_t unique);
+/* The request was given up. One that is added later, its handler finds to be so
+ * (bale_request_is_given_up). */
+void bale_interrupts_give_up(struct bale_interrupts *interrupts, uint64_t unique);
 
 #endif

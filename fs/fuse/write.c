@@ -15,8 +15,8 @@
 #include "kernels/base/working_for.h"
 
 /* A write may have to wait for memory, and can be interrupted there. One that waits for old contents
- * is given up if its caller dies. References: the handler's, the callback's that replies, and one
- * for an interrupt under way. */
+ * is given up if its caller dies, and what it has not written by then stays as it is. References:
+ * the handler's, the callback's that replies, and one for an interrupt under way. */
 struct write_op {
     struct bale_interruptible interruptible;
     struct bale_request *request; /* once the handler has ended before the callback */
@@ -107,12 +107,15 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         .sync = bale_handle_is_direct(fi) && fi->flags & O_DSYNC,
     };
     const struct bale_writer writer = {.cancel = &op->interrupted,
+                                       .given_up = &op->interruptible.given_up,
                                        .exact = atomic_load(&node->opened->cached_writers) > 0};
     if (fi->writepage) /* of a mapping: the kernel writes it out, and does not say for whom */
         bale_working_for = bale_file_user(op->file);
     bale_mode_kill_suidgid(mount, node, req);
     if (!bale_interrupts_add(mount->interrupts, &op->interruptible))
         atomic_store(&op->interrupted, true);
+    if (bale_request_is_given_up())
+        atomic_store(&op->interruptible.given_up, true);
     /* Appending needs nothing more: the kernel is the only writer and has set the offset. */
     bale_file_write_by(op->file, (uint64_t)off, data, size, &writer, write_done, op);
     if (!fi->writepage && atomic_load(&op->refs) > 1)

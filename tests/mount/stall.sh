@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Reads of what is cached do not wait for a commit of the same file that is stalled.
+# Reads of what is cached do not wait for a commit of the same file that is stalled. What is done after its program was
+# killed does not stay hidden by what the kernel has cached meanwhile.
 # usage: stall.sh, with BALEFS in the environment
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
@@ -52,8 +53,25 @@ prompt "stat" stat "$mnt/file" -c ''
 prompt "ls" ls -l "$mnt" --time-style=+ -o >/dev/null
 kill -0 "$writer" 2>/dev/null || fail "the fsync came back while the store was frozen"
 
+chmod 600 "$mnt/other" &
+changer=$!
+sleep 0.5 # it is in its call
+kill -KILL "$changer"
+wait "$changer" || true
+prompt "stat of what is not changed yet" stat "$mnt/other"
+
 fsfreeze -u "$base"
 frozen=
+same_mode() { [ "$(stat -c %a "$mnt/other")" = "$(stat -c %a "$base/store/other")" ]; }
+for ((i = 0; i < 100; i++)); do
+    [ "$(stat -c %a "$base/store/other")" != 600 ] || break
+    sleep 0.05
+done
+for ((i = 0; i < 200; i++)); do
+    if same_mode; then break; fi
+    sleep 0.05
+done
+same_mode || fail "the mount shows another mode than the store"
 wait "$writer" || fail "the fsync failed after the thaw"
 mount_down "$mnt"
 fsck_clean "$base/store"

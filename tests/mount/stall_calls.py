@@ -1,7 +1,7 @@
 """Calls of every kind that wait in a mount whose store stalls, each made by a process of its own that is then killed.
 
 usage: stall_calls.py prepare DIR | forget STORE | run DIR, with a line on standard input for the calls, and one for
-the kill
+the kill | check DIR, with the output of run on standard input
 """
 import ctypes, fcntl, mmap, os, signal, struct, sys, time
 
@@ -11,7 +11,7 @@ AT_FDCWD, O_TMPFILE = -100, 0o20000000 | os.O_DIRECTORY
 
 
 def write_some(fd, at=0):
-    os.pwrite(fd, b"y" * 5000, at)
+    os.pwrite(fd, b"w" * 5000, at)
 
 
 def renew(p):
@@ -29,6 +29,7 @@ def copy_as_user(p):
 
 CALLS = {
     "copy_set_id": copy_as_user,
+    "chmod": lambda p: os.chmod(p, 0o600),
     "create": lambda p: os.open(p + ".new", os.O_CREAT | os.O_RDWR),
     "mkdir": lambda p: os.mkdir(p + ".dir"),
     "mknod": lambda p: os.mkfifo(p + ".fifo"),
@@ -38,7 +39,6 @@ CALLS = {
     "rmdir": lambda p: os.rmdir(p + ".empty"),
     "rename": lambda p: os.rename(p, p + ".moved"),
     "tmpfile": lambda p: os.open(os.path.dirname(p), O_TMPFILE | os.O_RDWR),
-    "chmod": lambda p: os.chmod(p, 0o600),
     "chmod_open": lambda p: os.fchmod(os.open(p, os.O_RDWR), 0o640),
     "chown": lambda p: os.chown(p, 1234, 1234),
     "utimes": lambda p: os.utime(p, (1, 1)),
@@ -130,6 +130,7 @@ def run(top):
                 ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG: it ends with its parent
                 try:
                     call(*[fd for at, fd in opened.items() if at == (name, i)], path(top, name, i))
+                    print(f"{name} {i} ended", flush=True)
                 except OSError as e:
                     print(f"{name}: {e}", flush=True)
                 # The kernel drops a SIGKILL that comes while a program ends by itself, and its close waits as any.
@@ -150,4 +151,16 @@ def run(top):
             print(f"stays: {waiting[pid]} in {f.read()}", flush=True)
 
 
-{"prepare": prepare, "forget": forget, "run": run}[sys.argv[1]](sys.argv[2])
+def check(top):
+    """In a new mount: what waited for the store was not done when its program was gone."""
+    ended = sys.stdin.read()
+    for i in range(COUNT):
+        # Where a copy is not supported, the kernel may have written a part of it before the kill.
+        if os.stat(path(top, "copy", i) + ".to").st_size == LARGE and f"copy {i} ended" not in ended:
+            sys.exit(f"copy {i} was done late")
+        with open(path(top, "write_inside", i), "rb") as f:
+            if b"w" in f.read() and f"write_inside {i} ended" not in ended:
+                sys.exit(f"write_inside {i} was done late")
+
+
+{"prepare": prepare, "forget": forget, "run": run, "check": check}[sys.argv[1]](sys.argv[2])

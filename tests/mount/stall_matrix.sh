@@ -122,6 +122,9 @@ signal.pause()' "$mnt/cached" >"$work/calls.held" &
     # Every file is as it was, or as its one call made it.
     timeout 60 sh -c "echo more >'$mnt/cached' && rm '$mnt/cached'" || fail "$name: still frozen"
     mount_down "$mnt"
+    mount_up "$base/store" "$mnt" -o memory=64M
+    python3 "$(dirname "$0")/stall_calls.py" check "$mnt" <"$work/calls.$name" || fail "$name: done late"
+    mount_down "$mnt"
     fsck_clean "$base/store"
     say "$name: $(grep -c . "$work/calls.$name") lines, all gone"
 }

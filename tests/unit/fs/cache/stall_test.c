@@ -1,6 +1,7 @@
 /* A backing file system that stalls. Writes that do take no thread of the engine's: it decodes what
  * others read meanwhile; and a file that has nothing to store is closed. Nor do closes keep others
- * from reading whose callers write. Reads of a file's index keep nobody from its attributes. */
+ * from reading whose callers write. Reads of a file's index keep nobody from its attributes. What is
+ * given up while it waits is not done. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -10,6 +11,7 @@
 
 #include "format/err.h"
 #include "fs/base/wait.h"
+#include "fs/cache/copy.h"
 #include "fs/cache/file_state.h"
 #include "fs/container/io.h"
 #include "kernels/base/working_for.h"
@@ -338,6 +340,81 @@ static void attributes_meanwhile(const char *directory)
     close_file(asking.file);
 }
 
+#define PART 100
+#define SIZE (MIB - PART)
+
+/* It needs the old contents of a block. */
+static void give_up_write(struct bale_file *file, uint64_t at)
+{
+    static const uint8_t other[PART];
+    atomic_bool given_up = false;
+    const struct bale_writer writer = {.given_up = &given_up};
+    struct bale_wait wait = BALE_WAIT;
+    struct bale_file_attr attr;
+
+    stall(&reads_stall);
+    bale_file_write_by(file, at, other, sizeof other, &writer, bale_wait_done, &wait);
+    sem_wait(&entered);
+    atomic_store(&given_up, true);
+    let_go();
+    CHECK_EQ(bale_wait_for(&wait), BALE_E_CANCELLED);
+    bale_file_attr(file, &attr);
+    CHECK_EQ_U(attr.size, SIZE);
+    CHECK_EQ_U(attr.dirty, 0);
+}
+
+static void gives_up_writes(const char *directory)
+{
+    struct bale_wait wait = BALE_WAIT;
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/written", directory);
+    struct bale_file *file = open_file(path);
+    bale_file_write(file, 0, data, SIZE, bale_wait_done, &wait);
+    CHECK_EQ((uint64_t)bale_wait_for(&wait), SIZE);
+    close_file(file);
+    file = open_file(path); /* again, so that nothing of it is cached */
+    unlink(path);
+    give_up_write(file, MIB / 2 + 10);
+    give_up_write(file, SIZE + 10);
+    close_file(file);
+}
+
+static atomic_bool copy_given_up;
+
+static bool is_given_up(void *arg)
+{
+    (void)arg;
+    return atomic_load(&copy_given_up);
+}
+
+/* It waits until the source is stored. */
+static void gives_up_copies(const char *directory)
+{
+    struct bale_copy copy = {.length = MIB, .given_up = is_given_up};
+    struct bale_wait wait = BALE_WAIT;
+    struct bale_file_attr attr;
+    char path[64];
+
+    snprintf(path, sizeof path, "%s/source", directory);
+    struct bale_file *from = open_file(path);
+    unlink(path);
+    write_mib(from, 1);
+    snprintf(path, sizeof path, "%s/target", directory);
+    struct bale_file *to = open_file(path);
+    unlink(path);
+    stall(&writes_stall);
+    bale_file_copy(from, to, &copy, bale_wait_done, &wait);
+    sem_wait(&entered);
+    atomic_store(&copy_given_up, true);
+    let_go();
+    CHECK_EQ(bale_wait_for(&wait), BALE_E_CANCELLED);
+    bale_file_attr(to, &attr);
+    CHECK_EQ_U(attr.size, 0);
+    close_file(from);
+    close_file(to);
+}
+
 int main(void)
 {
     static _Atomic uint32_t session = 1;
@@ -363,6 +440,8 @@ int main(void)
     closes_meanwhile(directory);
     reads_beside_closes(directory);
     attributes_meanwhile(directory);
+    gives_up_writes(directory);
+    gives_up_copies(directory);
     rmdir(directory);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     return check_result();
