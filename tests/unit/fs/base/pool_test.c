@@ -15,15 +15,20 @@ static unsigned began, ended;
 static bool go_on;
 static uint32_t worked_for;
 
-static void run_stuck(struct bale_job *job, struct bale_scratch *scratch)
+static void begin_and_wait(void)
 {
-    (void)job, (void)scratch;
     pthread_mutex_lock(&lock);
     began++;
     pthread_cond_broadcast(&changed);
     while (!go_on)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
+}
+
+static void run_stuck(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)job, (void)scratch;
+    begin_and_wait();
 }
 
 static void run_quick(struct bale_job *job, struct bale_scratch *scratch)
@@ -127,12 +132,7 @@ static void run_first(struct bale_job *job, struct bale_scratch *scratch)
 static void *idle_guest(void *arg)
 {
     bale_pool_enter(arg, NULL);
-    pthread_mutex_lock(&lock);
-    began++;
-    pthread_cond_broadcast(&changed);
-    while (!go_on)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+    begin_and_wait();
     bale_pool_leave(arg);
     return NULL;
 }
