@@ -8,7 +8,7 @@
 #include "kernels/base/clock.h"
 #include "kernels/base/working_for.h"
 
-#define USERS 256u /* whose numbers are the same modulo this share a bound */
+#define USERS 256u /* users whose numbers are equal modulo this share a bound */
 #define WINDOW_NS (10 * BALE_SECOND_NS)
 
 static void (*log_sink)(enum bale_level level, const char *line);
@@ -29,7 +29,7 @@ void bale_log_to(void (*sink)(enum bale_level level, const char *line), enum bal
     log_least = least;
 }
 
-/* How many lines the user has caused in this window, with this one. */
+/* Counts a line that the user has caused. Returns how many there are in this window. */
 static unsigned count_line(uint32_t user)
 {
     uint64_t now = bale_clock_ns();

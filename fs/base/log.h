@@ -10,8 +10,9 @@ enum bale_level { BALE_LOG_ERROR, BALE_LOG_WARNING, BALE_LOG_INFO, BALE_LOG_DEBU
  * not call back into the file system. NULL discards all messages. Call it before threads start. */
 void bale_log_to(void (*sink)(enum bale_level level, const char *line), enum bale_level least);
 
-/* Of what a user causes (bale_working_for, other than root) in 10 s, so many messages come; then one
- * more says that others are left out: nobody can push the messages of others out of the log. */
+/* The most messages that one user other than root (bale_working_for) causes in 10 s. One more
+ * message then says that the rest is left out, so that no user can push the messages of others out
+ * of the log. */
 #define BALE_LOG_USER_LINES 100u
 
 /* Errors and warnings read "PATH: what happened: what to do". Any thread. */

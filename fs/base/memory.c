@@ -26,7 +26,7 @@ struct bale_memory {
     struct bale_free_map free; /* of the arena; lowest first, so that the top stays untouched */
     struct bale_free_blocks free_blocks; /* free, but not in the map */
     struct bale_free_map quarantined;    /* allocated, because a device may still write to it */
-    bool quarantine_active;              /* whether one may */
+    bool quarantine_active;              /* a device may still write to quarantined memory */
 
     /* Pinning. */
     uint64_t high;   /* end of what was ever allocated */
@@ -82,7 +82,7 @@ int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory *
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_free_map_init(&memory->free, 0, PAGE);
     bale_free_map_init(&memory->quarantined, memory->room + PAGE,
-                       PAGE); /* no range touches its end */
+                       PAGE); /* no range touches the end of the map */
     *out = memory;
     return BALE_OK;
 }
@@ -114,8 +114,8 @@ static uint64_t allowance(const struct bale_memory *memory)
     return counted > memory->cap - least ? least : memory->cap - counted;
 }
 
-/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
- * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
+/* Whether to pin another step. As much again is pinned as was ever allocated, so that a burst finds
+ * pinned memory. Pinned memory stays resident, used or not: room must stay for what is counted
  * elsewhere. Under the lock. */
 static bool wants_pin_step(const struct bale_memory *memory)
 {

@@ -15,7 +15,7 @@ struct bale_memory;
 int bale_memory_create(uint64_t cap, struct bale_memory **memory);
 /* The same, with address space for a cap of up to `most` bytes. */
 int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory **memory);
-/* Raises the cap to that, or to what there is address space for. */
+/* Raises the cap to this many bytes, or to what there is address space for; never lowers it. */
 void bale_memory_grow(struct bale_memory *memory, uint64_t cap);
 void bale_memory_destroy(struct bale_memory *memory); /* NULL is fine */
 
@@ -34,11 +34,12 @@ void bale_memory_set_quarantine(struct bale_memory *memory, bool active);
 
 /* Returns the pages of free blocks to the kernel. The owner calls it now and then. */
 void bale_memory_trim(struct bale_memory *memory);
-/* The same for what was pinned. While it runs, nothing is pinned, nor will be. */
+/* As bale_memory_trim, and also returns pages that were pinned once. The caller makes sure that
+ * nothing is pinned, or gets pinned, while this runs. */
 void bale_memory_trim_unpinned(struct bale_memory *memory);
 
-/* Starts a thread that pins the arena in steps of 32 MiB: with all the whole arena, else as much as
- * was ever allocated and as much again. It calls pin for one step after the other, without locks,
+/* Starts a thread that pins the arena in steps of 32 MiB: the whole arena if `all` is set, else
+ * twice as much as was ever allocated. It calls pin for one step after the other, without locks,
  * and ends when pin fails. Pinned memory stays resident until the process ends, even after destroy,
  * because a device may still read it; bale_memory_trim leaves it alone. Call it once.
  *

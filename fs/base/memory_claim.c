@@ -1,5 +1,5 @@
-/* Each byte of a file of the user's (root's in /run, others' in /dev/shm) stands for a unit of memory,
- * and the process that claims it locks it: the kernel ends the claims of a process with it. */
+/* Claims are locks on single bytes of a file of the user's (root's in /run, others' in /dev/shm).
+ * Each byte stands for a unit of memory. The kernel ends a process's claims with the process. */
 #include "fs/base/memory_claim.h"
 
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #define UNIT ((uint64_t)64 << 20)
 
-/* -1: it cannot be opened, or is somebody else's. */
+/* -1: the file cannot be opened, or belongs to somebody else. */
 static int open_claims(const char *path)
 {
     struct stat st;
@@ -22,7 +22,7 @@ static int open_claims(const char *path)
     return -1;
 }
 
-/* The user outside of our user namespace, in which everybody may be root. */
+/* The user's number outside of our user namespace, inside of which anybody may be root. */
 static unsigned outer_user(void)
 {
     FILE *map = fopen("/proc/self/uid_map", "re");
@@ -38,7 +38,7 @@ static unsigned outer_user(void)
 uint64_t bale_memory_claim(uint64_t want, uint64_t bound, int *fd)
 {
     unsigned user = outer_user();
-    char path[64] = "/run/balefs-memory"; /* where nobody else can have made it */
+    char path[64] = "/run/balefs-memory"; /* in a directory where only root can make files */
 
     if (user != 0)
         snprintf(path, sizeof path, "/dev/shm/balefs-memory-%u", user);

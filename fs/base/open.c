@@ -8,7 +8,8 @@ int bale_open_now(const char *path, int flags)
     int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
     if (fd >= 0)
-        (void)fcntl(fd, F_SETFL, flags); /* on some file systems, O_NONBLOCK reads do not wait */
+        /* On some file systems, reads with O_NONBLOCK do not wait for data. */
+        (void)fcntl(fd, F_SETFL, flags);
     else if (errno == EAGAIN)
         errno = EBUSY;
     return fd;

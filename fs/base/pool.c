@@ -18,7 +18,7 @@ struct bale_pool {
     struct bale_turns jobs; /* use: nanoseconds on a thread */
     unsigned running;
     bool ending;
-    atomic_uint guests, guests_running; /* the second may pass its limit for a moment */
+    atomic_uint guests, guests_running; /* guests_running may pass its limit for a moment */
     unsigned started;
     pthread_t threads[];
 };
@@ -34,9 +34,9 @@ static _Thread_local struct {
     struct bale_pool *pool_after; /* where it goes if it may not run here */
 } guest;
 
-/* The next job for a thread; waits for one. The last thread that runs nothing is for a user that
- * has no job running: until then what waits is taken by the threads whose jobs end. NULL: the pool
- * ends, and no job is left. Under pool->lock. */
+/* Waits for the next job of a thread. The last idle thread takes only a job of a user who has none
+ * running; other jobs then wait for a thread whose job ends. NULL: the pool ends, and no job is
+ * left. Under pool->lock. */
 static struct bale_job *take_job(struct bale_pool *pool)
 {
     struct bale_turn *turn;

@@ -17,12 +17,12 @@ struct bale_job {
     void (*run)(struct bale_job *job, struct bale_scratch *scratch);
     /* The user whose job it is (set by the submitter): bale_working_for of its thread. */
     struct bale_turn turn;
-    bool writes_nothing; /* to the store: a guest runs it without around */
+    bool writes_nothing; /* to the store: a guest then runs the job without calling around */
 };
 
 struct bale_pool;
-/* name: what ps and debuggers show of its threads, at most 15 characters. threads: as many as one
- * user gets; one more is for others. */
+/* name: what ps and debuggers show of the threads, at most 15 characters. threads: the most that
+ * the jobs of one user get; the pool has one more, for jobs of other users. */
 int bale_pool_create(const char *name, unsigned threads, struct bale_pool **pool);
 void bale_pool_submit(struct bale_pool *pool, struct bale_job *job);
 
@@ -36,9 +36,10 @@ void bale_pool_leave(struct bale_pool *pool);
  * half of the guests run one (the others go on taking requests when the store stalls); else submits
  * it to pool, which may be the host. The caller holds no lock that the job takes. */
 void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job);
-/* What is left of the calling guest's job does not block: it counts as running none from here on,
- * and the next job that it gives to bale_pool_run is run when this one has returned. Called before
- * the last reply of a job, whose receiver may ask for more before the job has returned. */
+/* The rest of the calling guest's job does not block. From here on the guest counts as running no
+ * job, and the next job that it gives to bale_pool_run runs when this one has returned. Call it
+ * before the last reply of a job: the receiver may send its next request before the job has
+ * returned. */
 void bale_pool_job_blocks_no_more(void);
 bool bale_pool_in_job(void);                    /* the calling thread is a guest and runs a job */
 void bale_pool_destroy(struct bale_pool *pool); /* runs queued jobs first; NULL is fine */

@@ -11,8 +11,9 @@
 
 #define GONE " (deleted)"
 
-/* The name that the descriptor was opened by is gone, or never was (O_TMPFILE), and the file may
- * have another one. Also true of a name that looks like that, and if it cannot be told. */
+/* Whether the name that the descriptor was opened by is gone, or never was (O_TMPFILE), so that the
+ * file may have another one. Also true if the name only ends as that of a removed file does, or if
+ * the name cannot be read. */
 static bool has_other_name(int fd)
 {
     char link[32], name[PATH_MAX];

@@ -57,8 +57,8 @@ static bool join(struct bale_file *file, struct bale_change *change)
     return true;
 }
 
-/* Whether the change is the close of a file of which nothing is left to store, nor does who is told
- * of it write. Under file->lock. */
+/* Whether the change closes a file that has nothing left to store, and the file's `closed` callback
+ * does not write to the store either. Under file->lock. */
 static bool closes_silently(const struct bale_change *change)
 {
     const struct bale_file *file = change->file;
@@ -67,9 +67,9 @@ static bool closes_silently(const struct bale_change *change)
            !file->attr_dirty && bale_container_closes_silently(file->container);
 }
 
-/* The threads for the change. Who opens the file again waits for a close: one that writes nothing
- * does not wait for threads that may all stall in writes. Of a file without a name the close may free
- * space. Under file->lock. */
+/* The pool that runs the change. A close that writes nothing goes to the readers: the next open of
+ * the file waits for it, and the other pool's threads may all stall in writes. If the file has no
+ * name any more, closing it may free space, and that is a write. Under file->lock. */
 static struct bale_pool *pool_for(struct bale_change *change)
 {
     const struct bale_file *file = change->file;
@@ -111,7 +111,7 @@ void bale_change_submit(struct bale_change *change)
     }
 }
 
-/* A frozen store may get it. */
+/* Whether the change may run while the volume is frozen. */
 static bool may_pass(const struct bale_change *change)
 {
     struct bale_container_attr attr;
@@ -131,8 +131,8 @@ void bale_change_offer(struct bale_change *change)
     atomic_fetch_sub(&volume->changing, 1);
 }
 
-/* The result for the waiters. What no waiter learns is kept for the next flush. Under
- * file->lock. */
+/* Returns the result for the waiters. If there are none, keeps an error for the next flush to
+ * report. Under file->lock. */
 static int take_result(struct bale_file *file, const struct bale_change *change)
 {
     int err = change->error;
@@ -187,11 +187,14 @@ void bale_change_end(struct bale_change *change)
                  bale_err_text(change->error));
     }
     pthread_mutex_unlock(&file->lock);
-    if (next) /* no close: that begins when nobody has a reference, so no change waits before it */
+    /* The next change is no close: that begins when no reference is left, so it never waits behind
+     * another change. */
+    if (next)
         bale_pool_submit(volume->pool, &next->job);
     bale_volume_wake(volume);
-    /* Before the reply: the close that follows it then has the last reference, and its thread runs
-     * it. This thread, which runs a job, would have to hand it to another one. */
+    /* Give up the reference before the reply. The close that follows the reply then gives up the
+     * last reference, and its thread closes the file. This thread, which runs a job, would have to
+     * hand that to another one. */
     bool last = !unref_shared(file);
     bale_waiters_complete(change->waiters, err);
     free(change);
@@ -213,7 +216,7 @@ void bale_file_unref(struct bale_file *file)
         return;
     struct bale_change *change = calloc(1, sizeof *change);
     while (!change) {
-        /* A close must not fail: other work ends and frees memory. */
+        /* A close must not fail: wait until other work has ended and freed memory. */
         usleep(1000);
         change = calloc(1, sizeof *change);
     }

@@ -74,7 +74,7 @@ bool bale_file_is_scrubbed(struct bale_file *file)
     bool dirty = file->dirty || file->attr_dirty;
     pthread_mutex_unlock(&file->lock);
     bale_container_attr(file->container, &attr);
-    /* A commit of dirty data gives something up only if something is stored. */
+    /* A commit of dirty data gives up space only if the container has stored something before. */
     return !busy && !bale_container_has_slack(file->container) && (!dirty || attr.generation == 0);
 }
 
@@ -85,7 +85,7 @@ void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg)
     submit(change, done, arg);
 }
 
-/* idles: do nothing if the file is idle and, with durable, its last commit is durable. */
+/* idles: does nothing if the file is idle and, with durable, its last commit is durable. */
 static void flush(struct bale_file *file, bool idles, bool durable, bale_file_done *done, void *arg)
 {
     pthread_mutex_lock(&file->lock);

@@ -49,7 +49,8 @@ static int edit_size(struct bale_change *change, struct bale_container_attr *att
     return BALE_OK;
 }
 
-/* Shows the change's time, unless a write has set a later one meanwhile. Under file->lock. */
+/* Makes the change's time the file's, unless a write has set a later one meanwhile. Under
+ * file->lock. */
 static void show_time(struct bale_change *change)
 {
     struct bale_file *file = change->file;
@@ -74,14 +75,15 @@ static int set_size(struct bale_change *change)
     }
     if (change->changed) {
         pthread_mutex_lock(&file->lock);
-        /* After the container, so that a read from it cannot bring back what is cut off. */
+        /* Cut after the container, so that a read of the container cannot bring back what is cut
+         * off. */
         bale_extents_cut(file, change->offset);
         if (change->offset == 0)
             bale_rounds_set(file, BALE_ROUNDS_UNDECIDED);
         bale_rounds_forget(file, change->offset < file->size ? change->offset : file->size,
                            UINT64_MAX);
         show_time(change);
-        /* If the commit failed, the size goes out with the next one. */
+        /* If the commit failed, the next one stores the size. */
         file->attr_dirty = file->attr_dirty || err != BALE_OK;
         file->size = change->offset;
         bale_volume_add_dirty(file, 0);
@@ -166,7 +168,7 @@ static int set_times(struct bale_change *change)
 
     bale_container_attr(file->container, &attr);
     if (attr.generation > 0) {
-        /* If there was something to flush, that has stored the time (changed). */
+        /* A flush that had something to store has stored the time, too (changed). */
         int err = modified && !change->changed ? transact(change, edit_mtime) : BALE_OK;
         if (err != BALE_OK)
             return err;
@@ -309,7 +311,8 @@ static void scrub_after_flush(struct bale_change *change, struct bale_scratch *s
 
 static int sync_container(struct bale_file *file, bool durable)
 {
-    /* If the container has nothing to sync, its mode, its owner or its existence may be new. */
+    /* Even if the container has nothing to sync, the inode may: its mode, its owner, or its
+     * creation. */
     bool inode = durable && bale_container_is_durable(file->container);
 
     atomic_fetch_add(&file->volume->stats.syncs, 1);
@@ -330,7 +333,7 @@ static void sync_after_flush(struct bale_change *change, struct bale_scratch *sc
     struct bale_file *file = change->file;
     struct bale_container_attr attr;
     bale_container_attr(file->container, &attr);
-    /* A sync frees the space that commits have given up: that must not grow without bound. */
+    /* A sync frees the space that commits have given up, which must not grow without bound. */
     bool due =
         bale_container_deferred_bytes(file->container) > attr.stored / 8 + ((uint64_t)16 << 20);
     if (change->error == BALE_OK && (change->durable || due))

@@ -26,7 +26,8 @@ static int close_container(struct bale_file *file)
     return left;
 }
 
-/* The inode as it is left: true if the close does not change it, and somebody may ask. */
+/* Sets *last to the inode as the close leaves it. False: it is not known, as the close changes it,
+ * or nobody needs it. */
 static bool stat_last(const struct bale_file *file, struct stat *last)
 {
     return !file->discarded && file->ctime.tv_sec != 0 &&
@@ -40,7 +41,7 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
     struct bale_volume *volume = file->volume;
     int err = change->error;
     if (err == BALE_E_NOMEM) {
-        /* Data is not dropped for lack of memory: other work ends and frees some. */
+        /* Do not drop data for lack of memory: wait until other work has ended and freed some. */
         usleep(10000);
         change->error = BALE_OK;
         bale_pool_submit(volume->pool, &change->job);

@@ -81,7 +81,7 @@ static uint64_t end_of(struct bale_file *from, const struct bale_copy *copy, uin
 
 /* ---- The target ---- */
 
-/* Makes the container as it was, in memory; nothing of it is on disk. */
+/* Takes back what the copy has changed of the container in memory. Nothing of it is on disk. */
 static void undo(struct bale_file *file, const struct bale_copy_frames *frames,
                  const struct bale_container_attr *before)
 {
@@ -210,7 +210,8 @@ static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scra
     bool given_up = is_given_up(copying);
     if (given_up)
         err = BALE_E_CANCELLED;
-    if (!given_up && frames.at > frames.offset) { /* what came before an error is a short copy */
+    /* After an error, what came before it is a short copy. */
+    if (!given_up && frames.at > frames.offset) {
         copy->untrusted = !atomic_load(&from->trusted);
         if (copy->untrusted)
             atomic_store(&to->trusted, false);
@@ -231,21 +232,21 @@ void bale_copy_run(struct bale_change *change, struct bale_scratch *scratch)
     if (change->error == BALE_OK) {
         int64_t result = scratch ? copy_some(copying, scratch) : BALE_E_NOMEM;
         copying->result = result == BALE_E_CORRUPT ? BALE_E_UNSUPPORTED : result;
-        /* No failure of the target. */
+        /* These errors are not failures of the target. */
         bool refused = copying->result == BALE_E_UNSUPPORTED || copying->result == BALE_E_CANCELLED;
         change->error = result < 0 && !refused ? (int)result : BALE_OK;
     }
     bale_change_end(change);
 }
 
-/* The source is committed. */
+/* Goes on with the copy: the source's dirty data is committed. */
 static void copy_source_flushed(void *arg, int64_t result)
 {
     struct bale_copying *copying = arg;
     struct bale_file *from = copying->from;
 
     if (result < 0) {
-        /* It is for those who wrote to the source. */
+        /* Keep the error for those who wrote to the source; this caller did not. */
         pthread_mutex_lock(&from->lock);
         if (from->error == BALE_OK)
             from->error = (int)result;

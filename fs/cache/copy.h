@@ -9,8 +9,9 @@ struct bale_scratch;
 struct bale_copy {
     uint64_t offset; /* of the bytes, in both files */
     uint64_t length;
-    /* With the argument of done, on any thread: whether nobody waits for the copy any more. Then
-     * nothing is copied that is not yet being committed: BALE_E_CANCELLED. NULL: somebody does. */
+    /* Whether nobody waits for the copy any more: then it ends with BALE_E_CANCELLED, unless it is
+     * being committed already. Called on any thread, with the argument of done. NULL: somebody
+     * does. */
     bool (*given_up)(void *arg);
     bool untrusted; /* out: the target got frames that this process did not write */
 };

@@ -10,15 +10,16 @@
 #include "kernels/base/array.h"
 #include "kernels/frame/frame.h"
 
-/* What one call copies at most: its caller can be interrupted only afterwards. */
+/* The most that one call copies: the caller can be interrupted only between calls. */
 #define STORED_MOST ((uint64_t)64 << 20)
 #define LOGICAL_MOST ((uint64_t)1 << 30)
 #define FRAMES_MOST 8192u
 
-/* Blocks of fewer bytes are copied: sharing them costs more time and splits their extents. */
+/* Fewer bytes are copied: sharing their blocks costs more time, and splits extents of the backing
+ * file. */
 #define RUN_LEAST ((uint64_t)64 << 10)
 
-/* Frames are put into their order in the container in such stretches of the file. */
+/* The part of the file whose frames are sorted by their position in the container at a time. */
 #define WINDOW_MOST 256u
 #define WINDOW_BYTES ((uint64_t)64 << 20)
 
@@ -51,7 +52,7 @@ static int write_frame(struct bale_copy_frames *frames, uint8_t *stored, struct 
 
 /* ---- Undecoded ---- */
 
-/* The checksums of all that is stored: damage is not copied. */
+/* Verifies all checksums of the stored bytes, so that damage is not copied. */
 static int check_stored(const uint8_t *stored, const struct bale_frame *frame)
 {
     const uint8_t *at = stored + bale_frame_chunks_at(frame);
@@ -77,8 +78,8 @@ static bool has_moved(struct bale_file *file, const struct bale_segment *segment
                                                       !bale_segment_same_frame(&now, segment)));
 }
 
-/* Copies a segment that is a frame of its own. *part: the frame has more than the segment shows, and
- * nothing was done. BALE_E_STALE: a commit moved it. */
+/* Copies a segment that is a frame of its own. *part: nothing was copied, because the frame has
+ * more than the segment shows. BALE_E_STALE: a commit has moved it. */
 static int copy_frame(struct bale_copy_frames *frames, const struct bale_segment *segment,
                       bool *part)
 {
@@ -105,7 +106,7 @@ static int copy_frame(struct bale_copy_frames *frames, const struct bale_segment
 
 /* ---- Sharing blocks ---- */
 
-/* Whether the segment is the whole of an extent, and so of its frame, as no frame is longer. */
+/* Whether the segment is a whole extent. Then it is also a whole frame, as no frame is longer. */
 static bool is_whole(const struct bale_copy_frames *frames, const struct bale_segment *segment)
 {
     return !(segment->flags & BALE_SEGMENT_UNWRITTEN) && segment->skip == 0 &&
@@ -113,7 +114,7 @@ static bool is_whole(const struct bale_copy_frames *frames, const struct bale_se
            segment->offset + segment->length <= frames->end;
 }
 
-/* Finds whole extents from the segment on, in a stretch of the file. */
+/* Finds whole extents from the segment on, as many as are sorted at a time. */
 static size_t find_window(struct bale_copy_frames *frames, struct bale_segment s,
                           struct bale_segment window[static WINDOW_MOST])
 {
@@ -135,8 +136,8 @@ static int compare_positions(const void *a, const void *b)
     return (x->position > y->position) - (x->position < y->position);
 }
 
-/* Clones frames that lie one behind the other, and whose extents they fill. BALE_E_NOENT: they must
- * be copied. */
+/* Clones frames of whole extents that lie one directly behind the other in the container.
+ * BALE_E_NOENT: they must be copied. */
 static int clone_run(struct bale_copy_frames *frames, struct bale_segment *run, size_t count)
 {
     struct bale_volume *volume = frames->to->volume;
@@ -197,7 +198,7 @@ static int next_data(struct bale_file *file, uint64_t offset, uint64_t end,
     return err == BALE_OK && segment->offset >= end ? BALE_E_NOENT : err;
 }
 
-/* Encodes what [at, end) of one extent has between its holes. */
+/* Encodes the data of [at, end), a part of one extent: one frame for each run between holes. */
 static int encode_runs(struct bale_copy_frames *frames, uint64_t at, uint64_t end,
                        struct bale_scratch *scratch)
 {
@@ -240,7 +241,7 @@ static int copy_extent(struct bale_copy_frames *frames, uint64_t at, uint64_t en
     do {
         err = next_data(frames->from, at, end, &first);
         if (err != BALE_OK)
-            return err == BALE_E_NOENT ? BALE_OK : err; /* it was there before */
+            return err == BALE_E_NOENT ? BALE_OK : err; /* the data that was there is a hole now */
         uint64_t to = first.offset + first.length;
         int more = next_data(frames->from, to, end, &second);
         part = more != BALE_E_NOENT || first.offset < at || to > end || first.skip > 0;
@@ -249,8 +250,9 @@ static int copy_extent(struct bale_copy_frames *frames, uint64_t at, uint64_t en
     return err == BALE_OK && part ? encode_runs(frames, at, end, scratch) : err;
 }
 
-/* Clones or copies the whole extents from the segment on. Their frames lie in the order in which the
- * engine was done with them. *end: where they end. BALE_E_NOENT: there are none. */
+/* Clones or copies whole extents from the segment on, in the order of their frames in the
+ * container, which is the order in which the engine has finished them. *end: where they end.
+ * BALE_E_NOENT: there are none. */
 static int copy_window(struct bale_copy_frames *frames, const struct bale_segment *first,
                        uint64_t *end, struct bale_scratch *scratch)
 {

@@ -6,7 +6,7 @@
 
 struct bale_scratch;
 
-/* The caller sets what comes before made, and at as offset. */
+/* The caller sets the members before `made`, and sets `at` to `offset`. */
 struct bale_copy_frames {
     struct bale_file *from, *to;
     struct bale_setting setting; /* of both files, like extent */

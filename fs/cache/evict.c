@@ -71,8 +71,8 @@ void bale_lru_add_idle(struct bale_extent *extent)
 
 /* ---- Eviction ---- */
 
-/* Takes one cold extent off the list, with its file locked; NULL: there is none. The LRU lock comes
- * after the file's in the lock order, so this only tries that. */
+/* Takes one cold extent off the list, with its file locked; NULL: there is none. In the lock order
+ * the list's lock comes after the file's, so this function only tries the file's lock. */
 static struct bale_extent *take_cold(struct bale_lru *lru, struct bale_file *locked)
 {
     pthread_mutex_lock(&lru->lock);
@@ -86,7 +86,8 @@ static struct bale_extent *take_cold(struct bale_lru *lru, struct bale_file *loc
             pthread_mutex_unlock(&lru->lock);
             return extent;
         }
-        /* Go once around the list; go past hot extents a second time, as they are cold now. */
+        /* Go around the list once, and past hot extents a second time, because they are cold
+         * then. */
         stop = stop ? stop : cold ? extent : NULL;
         lru_push(lru, extent);
     }

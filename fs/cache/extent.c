@@ -33,9 +33,9 @@ static int replace_buffer(struct bale_extent *extent, size_t capacity)
     return BALE_OK;
 }
 
-/* Doubles, so that a file that grows by small writes is copied a bounded number of times. An extent
- * that is large for the memory gets its whole size at once: growing needs the old buffer beside the
- * new one, and both might never fit. */
+/* The capacity of a buffer for length bytes. It doubles, so that a file that grows by small writes
+ * is copied a bounded number of times. An extent that takes much of the memory gets its whole size
+ * at once: growing needs the old buffer beside the new one, and both might never fit. */
 static size_t capacity_for(const struct bale_file *file, size_t length)
 {
     uint64_t cap = bale_memory_cap(file->volume->memory);

@@ -38,10 +38,11 @@ void bale_file_unref(struct bale_file *file);
 /* closed (may be NULL) is called once when the file has been closed, on a pool thread, no lock
  * held; arg is the caller's. Until then the caller must not open the same container again. written:
  * something was written through this object, and is durable only after an fsync of the inode. last:
- * of the inode as it was left, if ctime was changed and that is known; else NULL. */
+ * the inode as the close has left it, if its ctime was changed and the close has not changed the
+ * inode; else NULL. */
 typedef void bale_file_closed(void *arg, bool written, const struct stat *last);
 void bale_file_on_close(struct bale_file *file, bale_file_closed *closed, void *arg);
-/* Before the last unref: closed will write to the backing store, which may stall. */
+/* Call it before the last unref if `closed` will write to the backing store, which may stall. */
 void bale_file_close_writes(struct bale_file *file);
 
 int bale_file_fd(const struct bale_file *file);
@@ -94,15 +95,15 @@ void bale_read_release(struct bale_read *read);
 void bale_file_write(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                      bale_file_done *done, void *arg);
 struct bale_writer {
-    /* May be set at any time before done: then the write waits for no memory any more. A write that
-     * waits already looks at it in bale_file_cancel. NULL: never. */
+    /* If it is set before done is called, the write no longer waits for memory. A write that waits
+     * already looks at it in bale_file_cancel. NULL: never set. */
     const atomic_bool *cancel;
-    /* May be set at any time before done: then nothing more is written, and the result is
-     * BALE_E_CANCELLED, or what was written before. NULL: never. */
+    /* If it is set before done is called, nothing more is written, and the result is
+     * BALE_E_CANCELLED, or what was written before. NULL: never set. */
     const atomic_bool *given_up;
     bool exact; /* round nothing, even if the file's setting is lossy */
 };
-/* The same for a writer, who is read before the call returns. */
+/* The same with these properties of the writer, which are read before the call returns. */
 void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *data, size_t length,
                         const struct bale_writer *writer, bale_file_done *done, void *arg);
 /* Cancels the write whose done argument is arg, and whose cancel is set: done is called with
@@ -124,8 +125,8 @@ enum bale_allocate {
 void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
                         uint64_t length, bale_file_done *done, void *arg);
 
-/* SEEK_DATA (data) or SEEK_HOLE: the offset found, BALE_E_NOENT: ENXIO. Dirty data counts as data.
- * May read index pages. */
+/* SEEK_DATA (data is set) or SEEK_HOLE. Returns the offset found, or BALE_E_NOENT, which stands for
+ * ENXIO. Dirty data counts as data. May read index pages. */
 int64_t bale_file_seek(struct bale_file *file, uint64_t offset, bool data);
 
 /* Commits what is dirty, data and attributes; durable: also syncs. Result 0, or the error of this
@@ -209,8 +210,8 @@ void bale_file_set_attr(struct bale_file *file, unsigned fields,
 /* Records that the inode changed now (chmod, link, ...), for bale_file_attr.ctime. */
 void bale_file_touch_ctime(struct bale_file *file);
 
-/* Before a change of the inode that must not show: fixes the ctime, if nothing has changed it
- * yet. */
+/* Call it before a change of the inode that must not show: from then on the file's ctime is this
+ * one, unless something has set it already. */
 void bale_file_keep_ctime(struct bale_file *file, const struct timespec *ctime);
 
 /* Figures by codec, as of the last commit. */

@@ -54,7 +54,7 @@ struct bale_file {
     struct timespec ctime_before; /* the inode's until ctime is set; tv_sec 0: ask the inode */
     bool attr_dirty;              /* size or times differ from the container's */
     bool discarded;
-    int error; /* of a flush that nobody waited for */
+    int error; /* of a flush that nobody waited for; the next flush reports it */
     /* Not BALE_OK: there is no space for the dirty data, and the reserve does not help. Writes fail
      * with this error until a flush succeeds, so that the file's dirty data does not grow. */
     int refused;
@@ -81,7 +81,7 @@ struct bale_file {
      * held. closed_arg is the caller's (bale_file_on_close). */
     bale_file_closed *closed;
     void *closed_arg;
-    bool close_writes; /* closed writes to the backing store */
+    bool close_writes; /* the closed callback writes to the backing store */
 
     /* Positions in the container of damage that was logged already. Any thread, no lock. */
     atomic_uint_fast64_t reported_faults[BALE_REPORTED_FAULTS];

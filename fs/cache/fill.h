@@ -8,8 +8,9 @@
  * BALE_E_STALE: the extent was detached meanwhile. */
 int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_scratch *scratch);
 
-/* Widens blocks to those of whole chunks, because decoding yields whole chunks. Returns those that
- * are missing and fit into the buffer, which include all of blocks that are missing. */
+/* Widens blocks to those of whole chunks, because decoding yields whole chunks. Returns the blocks
+ * to fill: those that are missing and fit into the buffer, among them all missing ones of
+ * `blocks`. */
 uint64_t bale_extent_widen(const struct bale_extent *extent, uint64_t blocks);
 
 #endif

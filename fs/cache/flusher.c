@@ -55,7 +55,7 @@ static void *flusher_thread(void *arg)
     while (bale_volume_flusher_sleep(volume, TICK_MS)) {
         bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
         flush_files(volume, all ? 0 : volume->age_ms);
-        /* By the clock: kicks may come without a pause. */
+        /* Not at each kick: they may come without a pause. */
         if (bale_now_ms() < ticked + TICK_MS)
             continue;
         ticked = bale_now_ms();

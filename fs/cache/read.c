@@ -181,7 +181,7 @@ static int read_bounce(struct bale_file *file, struct bale_extent *extent, const
     return BALE_OK;
 }
 
-/* A small read, outside of a stream, of a chunk that was not requested lately. */
+/* Whether this is a small read, outside of a stream, of a chunk that was not requested lately. */
 static bool requested_once(struct bale_file *file, const struct span *span)
 {
     uint64_t start = span->number * file->extent + span->from;
@@ -302,9 +302,9 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
 
     pthread_mutex_lock(&file->lock);
     bale_file_catch_up(file);
-    uint32_t unit = file->extent; /* with others, there might be more pieces than room for them */
-    /* What is read belongs to one commit, unless a writer replaces it faster than it can be read:
-     * then each extent does. */
+    uint32_t unit = file->extent; /* the pieces have room for spans of this extent size */
+    /* All that is read belongs to one commit. If a writer commits faster than all of it can be
+     * read, only each extent does. */
     for (unsigned tries = 1; err == BALE_E_STALE; tries++) {
         err = tries < BALE_MOVED_TRIES ? read_from(file, op, &at, scratch) : BALE_E_IO;
         if (err == BALE_E_STALE && (tries < ONE_COMMIT_TRIES || file->extent != unit)) {

@@ -148,7 +148,7 @@ static int rewrite_some(struct bale_rewrite_pass *pass, uint64_t *offset, uint64
     return err;
 }
 
-/* What the file's data is to be encoded with. */
+/* The setting that the file's data is to be encoded with. */
 static struct bale_setting own_setting(struct bale_file *file, struct bale_scratch *scratch)
 {
     pthread_mutex_lock(&file->lock);
@@ -173,7 +173,7 @@ static void recompress_job(struct bale_job *job, struct bale_scratch *scratch)
     request->over = offset >= end;
     request->offset = request->over ? end : offset;
     if (err == BALE_E_NOMEM && !request->insist) {
-        /* What was encoded before is still stored. */
+        /* Extents that were encoded before memory ran out are still stored. */
         request->busy = !pass->first;
         err = BALE_OK;
     }

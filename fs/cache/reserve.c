@@ -118,7 +118,7 @@ static uint64_t needed(const struct bale_volume *volume)
     return volume->reserve.bytes ? volume->reserve.bytes : RESERVE_SLACK;
 }
 
-/* Also for what is dirty: the reserve was given up for that. */
+/* Counts the dirty data too, because the reserve was given up for that. */
 static bool has_space(const struct bale_volume *volume)
 {
     uint64_t dirty = atomic_load(&volume->dirty);
@@ -128,8 +128,9 @@ static bool has_space(const struct bale_volume *volume)
            (uint64_t)vfs.f_bavail * vfs.f_frsize > needed(volume) + dirty + dirty / 8;
 }
 
-/* A reserve that gets only a part of its space would take that away from flushes, so this looks
- * first, and after a failure does not try for a while. Under reserve.lock. */
+/* Reserves the space again. A reserve that got only a part of it would take that from flushes. So
+ * this looks first whether there is enough, and after a failure does not try again for a while.
+ * Under reserve.lock. */
 static bool take_back(struct bale_volume *volume)
 {
     uint64_t now = bale_now_ms();
@@ -190,8 +191,8 @@ static uint64_t quota_left(int fd, int type, uint32_t id)
                                                      : 0;
 }
 
-/* The most that the reserve may take: 1/16 of what disk and quotas leave, with what it has. Project
- * quotas count in statvfs. 0: it is not known. */
+/* The most that the reserve may take: 1/16 of the space that disk and quotas leave, the reserve's
+ * own included. Project quotas count in statvfs. 0: it is not known. */
 static uint64_t share_of_space(const struct bale_volume *volume)
 {
     int fd = volume->reserve.fd;

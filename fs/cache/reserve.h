@@ -19,12 +19,12 @@ bool bale_reserve_serves(struct bale_volume *volume, int err, int fd);
 /* Whether the file fd may count in the same quota as the reserve: it has the same owner, group or
  * project. Makes system calls on the store. */
 bool bale_reserve_concerns(const struct bale_volume *volume, int fd);
-/* Reserves the space again if the backing store has it: then writes go on. No file's lock is held.
- */
+/* Reserves the space again if the backing store has it; then writes go on. No file's lock is
+ * held. */
 void bale_reserve_restore(struct bale_volume *volume);
-/* What was removed gives its space back when its descriptors are closed, a moment later. Whether
- * that may still come: a write that has found no space since since_ms then waits for the flusher's
- * next look. Any thread. */
+/* A removed file gives its space back when its descriptors are closed, a moment later. note_freed:
+ * a file was removed. may_come: space may still come back; a write that has found none since
+ * since_ms waits for the flusher's next look. Any thread. */
 void bale_reserve_note_freed(struct bale_volume *volume);
 bool bale_reserve_may_come(const struct bale_volume *volume, uint64_t since_ms);
 

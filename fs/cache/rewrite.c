@@ -101,7 +101,7 @@ static bool one_frame(struct bale_file *file, const struct bale_rewrite *rewrite
 
 static bool is_stored_as(const struct bale_frame *old, struct bale_setting setting)
 {
-    /* Whether a frame was made with this field its head does not say. */
+    /* The head does not say whether a frame was made with this field. */
     return old->codec == BALE_CODEC_ZERO ||
            (old->codec == setting.codec && (int16_t)old->parameter == setting.parameter &&
             setting.field.type == BALE_FIELD_NONE);

@@ -41,8 +41,8 @@ static uint64_t round_blocks(const struct bale_extent *extent, const struct bale
     return changed;
 }
 
-/* Of the extent that contains offset, up to the file's end. Under file->lock, which it drops.
- * BALE_E_STALE: it is to be tried again. */
+/* Rounds the extent that contains offset, up to the file's end. Under file->lock, which it drops.
+ * BALE_E_STALE: the caller must try again. */
 static int round_extent(struct bale_file *file, uint64_t offset, uint64_t *rounded,
                         struct bale_scratch *scratch)
 {

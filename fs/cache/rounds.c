@@ -154,7 +154,8 @@ bool bale_rounds_is_pending(const struct bale_file *file)
             (file->rounds == BALE_ROUNDS_YES && file->field.type == BALE_FIELD_NONE));
 }
 
-/* bytes NULL: they are damaged. Then nothing more is rounded before they were written again. */
+/* Decides with the file's first bytes. bytes NULL: they are damaged; nothing more is rounded until
+ * they are written again. */
 static int take_begin(struct bale_file *file, const uint8_t *bytes, size_t length)
 {
     if (bytes && make_begin(file) != BALE_OK)
@@ -174,7 +175,7 @@ static int take_begin(struct bale_file *file, const uint8_t *bytes, size_t lengt
     return BALE_OK;
 }
 
-/* The cached ones, or NULL. */
+/* The file's first bytes in the cached extent; NULL: they are not cached. */
 static const uint8_t *cached_begin(const struct bale_extent *extent)
 {
     return extent && extent->valid & 1 ? extent->buffer->data : NULL;
@@ -193,7 +194,8 @@ int bale_rounds_load(struct bale_file *file, struct bale_scratch *scratch)
         }
         if (cached_begin(extent))
             return take_begin(file, cached_begin(extent), length);
-        /* While the lock is not held, no write changes them: it would have to read them first. */
+        /* While the lock is not held, no write changes these bytes: it would have to read them
+         * first. */
         pthread_mutex_unlock(&file->lock);
         int err = bale_file_read_committed(file, scratch, 0, length, bytes);
         pthread_mutex_lock(&file->lock);

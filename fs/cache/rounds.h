@@ -12,7 +12,8 @@
 void bale_rounds_set(struct bale_file *file, enum bale_rounds rounds);
 void bale_rounds_free(struct bale_file *file);
 
-/* What a new setting's record says of a file of that size: what is there counts as written. */
+/* What the record of a new setting says for a file of that size: the bytes that are there count as
+ * written. */
 enum bale_rounds bale_rounds_first(const struct bale_setting *setting, uint64_t size);
 
 /* Whether the file's first bytes must be read before it is written. */

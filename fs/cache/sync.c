@@ -23,7 +23,8 @@ struct volume_sync {
     void *arg;
 };
 
-/* Lets containers know that what is durable now is not to be touched by what they write next. */
+/* Begins a new session, so that what containers write next leaves the roots that are durable now
+ * alone. False: that is not possible. */
 static bool checkpoint(struct bale_volume *volume)
 {
     const struct bale_volume_options *options = &volume->options;

@@ -92,8 +92,8 @@ struct bale_volume_stats {
 };
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
 
-/* Of so many bytes that the backing store has for others than root, those that data which does not
- * compress can take: without what backs dirty data. */
+/* Of `available` bytes, which the backing store has for users other than root, how many data that
+ * does not compress can take: without the space that backs dirty data. */
 uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available);
 /* The container with this inode number was removed for good, and gives its space back now or in a
  * moment: writes that find none wait for that. Any thread. */

@@ -125,8 +125,8 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 
 /* ---- Waiting for memory, and freezing -------------------------------------------------------- */
 
-/* Queues a write until bale_volume_wake, and kicks the flusher. */
-/* One whose cancel is set is not queued but submitted, cancelled. */
+/* Queues a write until bale_volume_wake, and kicks the flusher. If the write's cancel is set,
+ * submits it at once instead, as cancelled. */
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);

@@ -26,9 +26,9 @@ struct write_op {
     bale_file_done *done;        /* called with parked.arg */
 };
 
-/* Whether so much more exceeds a limit for a user who has `own` of the `used` bytes. The last part
- * is for users that have less than what is left then: one user's flood leaves room for the writes
- * of others, which need not wait until it is stored. */
+/* Whether `length` more bytes exceed the limit for a user who has `own` of the `used` bytes. The
+ * last part of the limit is only for users who have less than what is left of it. So one user's
+ * flood leaves room for the writes of others, which need not wait until it is stored. */
 static bool exceeds(uint64_t used, uint64_t own, uint64_t length, uint64_t limit)
 {
     uint64_t left = limit > used ? limit - used : 0;
@@ -36,7 +36,7 @@ static bool exceeds(uint64_t used, uint64_t own, uint64_t length, uint64_t limit
     return length > left || (left - length < limit / OTHERS_PART && own >= left);
 }
 
-/* Whether a write of that length would exceed the limits of dirty data. */
+/* Whether a write of this length would exceed the limits of dirty data. */
 static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
 {
     uint64_t dirty = atomic_load(&volume->dirty);
@@ -47,9 +47,10 @@ static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
             exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 
-/* lack: why there is no space. The first write after something was freed is to find it, so a thread
- * looks (write_job) before the write fails, and the write waits for what is on its way: not for
- * ever, as somebody may go on removing files that give back nothing. */
+/* Handles a write that found no space; lack: why. The first write after something was freed must
+ * find the space. So a thread looks again (write_job) before the write fails, and the write waits
+ * for space that is about to be freed; not for ever, because somebody may go on removing files that
+ * free nothing. */
 static enum bale_write_progress without_space(struct write_op *op, int lack,
                                               struct bale_scratch *scratch, int *err)
 {
@@ -106,7 +107,8 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
     return progress;
 }
 
-/* Starts writing out what is worth it already, or has the flush that is under way take it too. */
+/* Begins to store a stream's whole extents if there are enough of them, or has the flush that is
+ * under way take them too. */
 static void flush_behind(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
