@@ -17,7 +17,7 @@ struct search {
     struct bale_io *io;
     const struct bale_page_context *ctx;
     struct bale_candidates *found;
-    /* The frame that reaches furthest so far: what lies in it may be its data. */
+    /* The frame found so far that reaches furthest: what lies in it may be its data. */
     struct bale_segment outer;
     enum { UNKNOWN, WHOLE, BROKEN } outer_state;
 };
@@ -63,7 +63,7 @@ static int add_frame(struct search *search, const struct bale_segment *frame)
     return BALE_OK;
 }
 
-/* The bytes from a magic on may be a frame. */
+/* Adds the frame that begins with these bytes, of which length are there, if it is one. */
 static int try_frame(struct search *search, const uint8_t *bytes, size_t length, uint64_t position)
 {
     const struct bale_page_context *ctx = search->ctx;
@@ -111,7 +111,7 @@ static int decode_page(const uint8_t *bytes, const struct bale_page_context *ctx
     return bale_page_decode(bytes, ref, &loose, page);
 }
 
-/* The same for a page. */
+/* The same for a page of the index. */
 static int try_page(struct search *search, const uint8_t *bytes, size_t length, uint64_t position)
 {
     struct bale_candidates *found = search->found;
@@ -150,7 +150,8 @@ static int try_page(struct search *search, const uint8_t *bytes, size_t length, 
     return BALE_OK;
 }
 
-/* Tries what begins in the first part of the window; length bytes of it are there. */
+/* Tries whatever begins in the first `part` bytes of the window, of which length bytes were
+ * read. */
 static int search_window(struct search *search, const uint8_t *window, size_t part, size_t length,
                          uint64_t position)
 {

@@ -39,7 +39,8 @@ static int read_roots(struct bale_io *io, const struct bale_container_config *co
     return err;
 }
 
-/* A reader may see a half of the root that is being written. */
+/* Whether the root may be torn: a reader beside a writer may see half of one that is being
+ * written. */
 static bool may_be_torn(int err, const struct bale_root_choice *choice)
 {
     return err == BALE_E_CORRUPT || choice->blank || (err == BALE_OK && choice->roots.damaged);

@@ -25,7 +25,8 @@ bool bale_container_adjoins(const struct bale_segment *before, const struct bale
     return before->position % ALIGN == 0 && after->position == aligned(end_of(before));
 }
 
-/* The bytes between two frames belong to none: what a file had there once must not come along. */
+/* BALE_E_NOENT: the bytes between two frames, which belong to neither, are not zeros. They may be
+ * what a file had there once, and must not be cloned with the frames. */
 static int gaps_are_zero(struct bale_container *from, const struct bale_segment *segments,
                          size_t count)
 {
@@ -45,8 +46,9 @@ static int gaps_are_zero(struct bale_container *from, const struct bale_segment 
     return BALE_OK;
 }
 
-/* Generations of the frames stay: what may have been durable in this container before must be told
- * from them. Raises the generation of the transaction to theirs. */
+/* Takes over the generations of the frames, which do not change, and raises the transaction's to
+ * the newest. They must differ from those of frames that may be durable in this container.
+ * BALE_E_NOENT: they do not. */
 static int take_generations(struct bale_container *c, const struct bale_segment *segments,
                             size_t count, uint64_t *least)
 {
@@ -63,7 +65,7 @@ static int take_generations(struct bale_container *c, const struct bale_segment 
     return BALE_OK;
 }
 
-/* Allocates length bytes at a position that is at the same place of its block as like. */
+/* Allocates length bytes whose position within its block is that of `like`. */
 static int allocate_like(struct bale_container *c, uint64_t like, uint64_t length,
                          uint64_t *position)
 {
@@ -106,7 +108,7 @@ static int share(struct bale_container *c, struct bale_container *from, uint64_t
     return err;
 }
 
-/* As bale_container_write_frame does with each. */
+/* Notes the frames as written, as bale_container_write_frame does for each. */
 static int note_frames(struct bale_container *c, const struct bale_segment *segments, size_t count,
                        uint64_t position)
 {

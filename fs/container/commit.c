@@ -5,7 +5,7 @@
 #include "format/err.h"
 #include "fs/container/internal.h"
 
-/* The first root and a frame of at most so many bytes are put together in memory. */
+/* A frame of at most so many bytes is written together with the first root. */
 #define JOINED_MAX (32u << 10)
 
 /* Never the slot of the last durable root. While there is no durable root, always the same slot: no
@@ -87,7 +87,8 @@ static int write_root(struct bale_container *c, struct bale_root *root, const ui
     if (!may_overwrite_newest(c)) {
         unlock_session(c);
         err = secure_newest(c);
-        /* What is cloned is not durable, though it is older than the root that is now. */
+        /* Cloned frames are not durable, although their generations may be older than the durable
+         * root's. */
         if (err == BALE_OK && c->cloned > 0 && c->cloned <= c->durable)
             err = bale_container_make_durable(c);
         if (err != BALE_OK)
@@ -212,8 +213,8 @@ static int write_settings_and_root(struct bale_container *c, const struct bale_i
     return bale_container_write_root(c, root);
 }
 
-/* Writes the root of an empty file. It has no settings page, which must not lie behind empty slots:
- * so it has the codec without its field, or auto if the codec is a lossy one. */
+/* Writes the root of an empty file. It has no settings page, which must not lie behind empty slots.
+ * So it names the codec without its field, or auto if the codec is a lossy one. */
 static int write_empty_root(struct bale_container *c, const uint8_t *frame, size_t length)
 {
     struct bale_container_attr attr = c->attr, bare = c->attr;
@@ -231,7 +232,7 @@ static int write_empty_root(struct bale_container *c, const uint8_t *frame, size
         return err;
     pthread_rwlock_wrlock(&c->index_lock);
     attr.generation = c->attr.generation;
-    bale_container_show_attr(c, &attr); /* what new data is to have */
+    bale_container_show_attr(c, &attr); /* the settings for new data */
     pthread_rwlock_unlock(&c->index_lock);
     return BALE_OK;
 }

@@ -106,12 +106,12 @@ int bale_container_open_empty(struct bale_io *io, const struct bale_container_co
  * there was one; 0: there was none; or a negative bale_err. Any thread; may wait for one that does
  * the same. */
 int bale_container_follow(struct bale_container *container);
-/* Grows each time the container has gone on with another root, before anything is read by that.
- * attr (may be NULL) gets the attributes that belong to the result, or to a newer epoch that begins
- * just now. Waits for nothing. */
+/* A number that counts up when the container goes on with another root, before anything is read
+ * through that root. attr (may be NULL) gets the attributes that belong to the result, or to a
+ * newer epoch that begins just now. Waits for nothing. */
 uint64_t bale_container_epoch(struct bale_container *container, struct bale_container_attr *attr);
-/* A number for what a root with these attributes refers to, never 0: roots of one container have
- * different ones, and others most probably. */
+/* A number for what a root with these attributes refers to, never 0. Different roots of one
+ * container have different numbers; those of different containers most probably do. */
 uint32_t bale_container_stamp(struct bale_container *container);
 
 /* Writes a root that records what is known to be durable, gives unused space back to the backing
@@ -246,7 +246,7 @@ int bale_container_write_frame(struct bale_container *container, const uint8_t *
  * transaction's owner calls it. */
 int bale_container_clone(struct bale_container *container, struct bale_container *from,
                          const struct bale_segment *segments, size_t count, uint64_t *position);
-/* Whether one frame lies directly behind another one. */
+/* Whether the second frame lies directly behind the first. */
 bool bale_container_adjoins(const struct bale_segment *before, const struct bale_segment *after);
 
 /* Change the index; bale_container_map sees the change at once. Only the transaction's owner calls

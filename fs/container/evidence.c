@@ -30,7 +30,8 @@ static bool all_zero(const uint8_t *bytes, size_t length)
     return length == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
 }
 
-/* The length that the head of a page, of the index or of settings, says; 0: it cannot be one's. */
+/* The length of a page of the index or of a settings page, as its head says; 0: no page has this
+ * head. */
 static size_t length_by_head(const uint8_t *page)
 {
     uint8_t height = page[PAGE_AT_HEIGHT];
@@ -74,7 +75,8 @@ int bale_evidence_page(struct bale_io *io, const struct bale_ref *ref, uint64_t 
     return BALE_OK;
 }
 
-/* codec: of the frame; store for its extent part. */
+/* Whether the bytes are zeros that were not written. codec: the frame's, or store for its extent
+ * part. */
 static bool lacks(const uint8_t *data, const struct bale_chunk *entry, uint8_t codec)
 {
     return all_zero(data, entry->stored) &&

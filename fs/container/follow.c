@@ -20,7 +20,8 @@ static bool same_root(const struct bale_root *a, const struct bale_root *b)
            a->tree.position == b->tree.position && a->tree.checksum == b->tree.checksum;
 }
 
-/* Whether the newest root is another one. If only the older of two could be read, it is not. */
+/* Whether there is a newer root than the one in use. If only the older of the two slots can be
+ * read, it is not known, and counts as no. */
 static bool is_news(const struct bale_container *c, const struct bale_root_choice *choice,
                     const struct bale_root *newest)
 {
@@ -30,7 +31,7 @@ static bool is_news(const struct bale_container *c, const struct bale_root_choic
     return !same_root(newest, &c->seen);
 }
 
-/* What a rejected root refers to may have arrived by now. */
+/* Whether a rejected root is good by now: what it refers to may have arrived. */
 static bool is_whole_now(struct bale_container *c, const struct bale_root_choice *choice)
 {
     if (c->rejected == 0 || !c->config->remote || c->looks >= LOOKS || choice->empty)
@@ -62,7 +63,7 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
     c->rejected = 0;
     c->looks = 0;
     c->doubted = 0;
-    /* Last: who sees it then sees all attributes that belong to it. */
+    /* Count the epoch up last: whoever sees it then sees all attributes that belong to it. */
     atomic_fetch_add(&c->epoch, 1);
     pthread_rwlock_unlock(&c->index_lock);
     return err;
@@ -96,8 +97,8 @@ int bale_container_follow(struct bale_container *c)
     return result;
 }
 
-/* Whether it is too early to call it damaged. Reads the index again: a page of it may be what
- * failed. Under the writer lock. */
+/* Whether it is too early to call the container damaged. Reads the index again, because a page of
+ * it may be what failed. Under the writer lock. */
 static bool is_early(struct bale_container *c)
 {
     if (!c->config->remote)
@@ -134,7 +135,8 @@ bool bale_container_reconsider(struct bale_container *c, int err)
 
 uint64_t bale_container_epoch(struct bale_container *c, struct bale_container_attr *attr)
 {
-    /* First: attributes that are newer than it are read again with the next one. */
+    /* Read the epoch first: if the attributes turn out to be newer, they are read again with the
+     * next one. */
     uint64_t epoch = atomic_load(&c->epoch);
 
     if (attr)

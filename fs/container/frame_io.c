@@ -180,7 +180,7 @@ static uint32_t longest_entry(const struct bale_frame_head *head)
     return longest;
 }
 
-/* Which frame is verified, and who hears of its faults. */
+/* The frame that is verified, and the callback that its faults go to. */
 struct verify {
     struct bale_io *io;
     const struct bale_segment *segment;
@@ -196,7 +196,7 @@ static int report(const struct verify *v, int err, const struct bale_fault *faul
     return err;
 }
 
-/* No chunk decodes without the part, so its fault is the whole segment's. */
+/* No chunk decodes without the extent part, so a fault of that is one of the whole segment. */
 static int verify_part(const struct verify *v, const struct bale_frame *frame)
 {
     struct bale_fault fault = {.offset = v->segment->offset,

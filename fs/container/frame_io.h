@@ -44,10 +44,9 @@ void bale_frame_fault_at(struct bale_fault *fault, const struct bale_segment *se
                          const struct bale_frame *frame, uint32_t i, uint64_t position);
 
 /* Checks head and stored bytes of a segment's frame, the extent part and chunk by chunk, without
- * decoding. Calls bad
- * for each fault, with all fields set (length 0: the segment has no byte of the chunk), and goes
- * on; if bad is NULL, ends at the first. BALE_E_CORRUPT or BALE_E_UNSUPPORTED: there was a fault;
- * other errors as bale_container_read. */
+ * decoding. Calls bad for each fault, with all fields set (length 0: the segment has no byte of the
+ * chunk), and goes on; if bad is NULL, ends at the first. BALE_E_CORRUPT or BALE_E_UNSUPPORTED:
+ * there was a fault; other errors as bale_container_read. */
 int bale_frame_verify(struct bale_io *io, const struct bale_segment *segment, uint32_t extent,
                       void (*bad)(void *arg, const struct bale_fault *fault), void *arg);
 

@@ -1,7 +1,7 @@
-/* What frames and old pages in a container say of a range of its file: they are put into an index
- * in the order of their generations, as the commits once did. A frame says that it was written over
- * its range. A leaf says more, because it knows what was cut: that its range had these segments and
- * no others. What was cut off after the last page that is left is not known. */
+/* What frames and old pages in a container say about a range of its file. They are put into an
+ * index in the order of their generations, as the commits once did. A frame says that it was
+ * written over its range. A leaf says more, because it knows what was cut: its range had these
+ * segments and no others. What was cut off after the last page that is left is not known. */
 #ifndef BALE_FS_CONTAINER_HISTORY_H
 #define BALE_FS_CONTAINER_HISTORY_H
 

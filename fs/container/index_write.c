@@ -81,7 +81,7 @@ static int write_below(struct writer *w, node *n)
     return write_page(w, n);
 }
 
-/* Gets checksum and raw length of the frame at offset 0; mostly they are known since it was
+/* Finds checksum and raw length of the frame at offset 0. Mostly they are known since it was
  * written. */
 static int find_head(struct bale_index *index, const struct bale_segment *segment)
 {

@@ -34,7 +34,7 @@ struct bale_space {
     size_t deferred_count;
     size_t deferred_capacity;
     uint64_t deferred_bytes;
-    uint64_t head_checksum; /* of the last frame written for offset 0 */
+    uint64_t head_checksum; /* of the last frame written at offset 0 */
     uint32_t head_raw_length;
 };
 
@@ -106,8 +106,8 @@ static inline bool bale_container_is_broken(const struct bale_container *c)
 }
 
 /* Handles the error of a write. An error that changes nothing on disk (no space, no memory) is
- * returned as it is. Any other leaves the disk in an unknown state: marks the container broken and
- * returns BALE_E_IO. */
+ * returned as it is. Any other leaves the disk in an unknown state: this marks the container broken
+ * and returns BALE_E_IO. */
 int bale_container_failed(struct bale_container *container, int err);
 
 /* Makes everything but the index. NULL: no memory; io is closed. */
@@ -181,8 +181,8 @@ int bale_container_write_root(struct bale_container *container, struct bale_root
 /* Before the first frame or settings page, writes the root of an empty file: so a kill never leaves
  * them behind empty root slots, which only a power loss may do (FORMAT.md 9, rule 2). */
 int bale_container_write_first(struct bale_container *container);
-/* The same before a frame is written at position. *written: that is done, in one write with the
- * root, which comes first in it and so in the file, wherever a kill cuts the write off. */
+/* The same before a frame is written at position. *written: the frame is written too, in one write
+ * with the root, which comes first in the file, wherever a kill cuts the write off. */
 int bale_container_write_first_frame(struct bale_container *container, const uint8_t *frame,
                                      size_t length, uint64_t position, bool *written);
 
@@ -213,9 +213,9 @@ void bale_space_free_deferred(struct bale_container *container);
 /* Frees the frames of the transaction that no put refers to. */
 void bale_space_free_unreferenced(struct bale_container *container);
 
-/* bale_container_trim under the writer lock. */
+/* bale_container_trim, under the writer lock. */
 int bale_space_trim(struct bale_container *container);
-/* Whether it would give back nothing. */
+/* Whether bale_space_trim would give back nothing. */
 bool bale_space_is_trim(struct bale_container *container);
 
 /* Gives back blocks that were preallocated for segments that are no longer unwritten. */

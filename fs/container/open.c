@@ -96,7 +96,7 @@ static int confirm(struct bale_container *c)
     return err == BALE_OK ? bale_container_make_durable(c) : err;
 }
 
-/* Uses the newest root as it is, and keeps the container as it is until somebody decides. */
+/* Uses the newest root as it is, and makes the container read-only until somebody decides. */
 static int hold_newest(struct bale_container *c, const struct bale_roots *roots)
 {
     bale_container_adopt(c, roots, roots->newest);
@@ -126,8 +126,9 @@ static int use_nothing(struct bale_container *c, const struct bale_roots *roots)
     return may_write(c) ? c->io->ops->truncate(c->io, 0) : BALE_OK;
 }
 
-/* Uses the newest root if it can be verified, else the fallback. If neither can, what an uncertain
- * session left is an empty file, unless something was durable; what an unknown one left stays. */
+/* Uses the newest root if it can be verified, else the fallback. If neither can be verified: a
+ * container that an uncertain session wrote is an empty file, unless something in it was durable;
+ * one that an unknown session wrote is used as it is. */
 static int choose_verified(struct bale_container *c, const struct bale_root_choice *choice)
 {
     const struct bale_roots *roots = &choice->roots;
@@ -189,7 +190,8 @@ static int choose_root(struct bale_container *c, char *feature)
     }
     if (choice.empty) {
         err = c->io->ops->size(c->io, &size);
-        atomic_store(&c->slack, size > 0); /* a power loss may leave frames without a root */
+        /* A power loss may leave frames that no root refers to. */
+        atomic_store(&c->slack, size > 0);
         return err;
     }
     if (c->config->pick != BALE_PICK_BY_RULES)
@@ -203,7 +205,7 @@ static int choose_root(struct bale_container *c, char *feature)
     return BALE_OK;
 }
 
-/* The result looks damaged, or cut off by a crash. */
+/* Whether the container looks damaged, or cut off by a crash. */
 static bool is_suspect(int err, const struct bale_container *c)
 {
     return err == BALE_E_CORRUPT || err == BALE_E_UNSUPPORTED || err == BALE_E_IO ||
@@ -229,7 +231,7 @@ static int choose_beside(struct bale_container *c, char *feature)
     }
 }
 
-/* The container's index and attributes are chosen: makes the rest. */
+/* Makes everything else, once the container's index and attributes are chosen. */
 static int open_finish(struct bale_container *c, struct bale_container **container)
 {
     bale_container_note_durable(c);

@@ -205,7 +205,8 @@ static int decode_run(struct part *p, uint32_t *i, uint32_t last, size_t *at)
     return err;
 }
 
-/* Loading the index of a small file has read what is wanted of the frame. */
+/* Takes the first bytes of the frame if they were read with the index, as those of a small file
+ * are. */
 static bool take_first(struct part *p)
 {
     struct bale_container *c = p->container;

@@ -50,8 +50,8 @@ static int keep_slots(struct repairing *r)
     return r->refused ? BALE_E_NOSPACE : BALE_OK;
 }
 
-/* Keeps the root in use. If it is that of a container without a commit, this is refused where the
- * container has frames: the file would become an empty one. */
+/* Keeps the root in use. If the container has frames and the root is that of an empty file, this is
+ * refused: the file would become an empty one. */
 static int settle(struct repairing *r)
 {
     int err = r->c->root.generation == 0 ? bale_container_has_frames(r->c) : BALE_OK;
@@ -64,7 +64,8 @@ static int settle(struct repairing *r)
     return err == BALE_OK && r->how->write ? bale_container_settle(r->c) : err;
 }
 
-/* Nothing was written yet, and all that is lost of the index can be restored. */
+/* Whether a repair restores everything: nothing was written yet, and each lost page can be made
+ * again. */
 static bool will_be_whole(const struct repairing *r)
 {
     return !r->how->write && r->how->pages > 0 && !r->unknown;

@@ -17,7 +17,7 @@
 #define SINGLES_MOST 1024u /* candidates of which each is left out, once */
 #define PAIRS_MOST 96u     /* candidates of which each pair is left out, once */
 
-/* A page, as what is above it says. */
+/* A page to be restored, as the page above it, or the root, describes it. */
 struct place {
     struct bale_ref ref;
     uint64_t generation; /* 0: unknown, at most limit */
@@ -101,8 +101,8 @@ static bool insert_unwritten(struct restore *r, unsigned at, uint64_t offset, ui
     return true;
 }
 
-/* Makes what lies between the segments space that was preallocated, and before them and behind them
- * too if it is wanted. */
+/* Fills the space between the segments with preallocated ranges; with `before` and `behind`, the
+ * space before the first and behind the last segment, too. */
 static bool fill_gaps(struct restore *r, const struct place *place, bool before, bool behind)
 {
     struct bale_page *page = &r->page;
@@ -164,7 +164,7 @@ static int compare_children(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* The newest pages that do not cover each other. */
+/* Makes the page from the newest pages that do not cover each other. */
 static int try_inner(struct restore *r, const struct place *place,
                      const struct bale_history_without *without, unsigned tries)
 {

@@ -68,7 +68,7 @@ static bool extent_fits(const struct bale_candidates *all, uint32_t extent)
     return true;
 }
 
-/* The extent size in which all frames lie: the default one, or the least. */
+/* The extent size that suits all frames: the default one if it does, or the smallest. */
 static uint32_t find_extent(const struct bale_candidates *all, uint32_t usual)
 {
     uint32_t extent = BALE_EXTENT_MIN;
@@ -80,8 +80,8 @@ static uint32_t find_extent(const struct bale_candidates *all, uint32_t usual)
     return extent;
 }
 
-/* Sets what the frames and pages show. The root refers to a page of the index that does not exist:
- * all of the index is lost. */
+/* Sets what frames and pages show. The root refers to an index page that does not exist, so that
+ * all of the index counts as lost. */
 static void fill_root(const struct bale_candidates *all, const struct bale_container_attr *defaults,
                       struct bale_root *root)
 {
@@ -143,7 +143,7 @@ static int make_root(struct bale_container *c, const struct bale_container_attr 
     if (err == BALE_OK) {
         fill_root(&all, defaults, &c->root);
         c->root.end = ctx.end;
-        /* Nobody but the owner, until somebody decides. */
+        /* Permit nobody but the owner, until somebody decides. */
         c->root.mode = c->config->modes_in_container ? BALE_ROOT_MODE_IN_CONTAINER | 0600 : 0;
         err = bale_container_make_id(&c->root.container_id);
     }

@@ -34,7 +34,7 @@ struct salvage {
     struct bale_candidates candidates;
     struct bale_frame_set frames;
     uint64_t stored, unwritten;
-    size_t at;       /* in lost, while the new index is walked */
+    size_t at;       /* position in lost, while the new index is walked */
     bool incomplete; /* frames are missing */
     uint64_t markers;
     void (*found)(void *arg, const struct bale_segment *segment);
@@ -213,8 +213,8 @@ static int count(struct salvage *s)
     return err;
 }
 
-/* Sets *from and *to to the first range at or behind *from, up to end, that has no segment and lies
- * in one extent. False: there is none. */
+/* Sets [*from, *to) to the first range at or behind *from that has no segment and lies in one
+ * extent. False: there is none before end. */
 static bool next_gap(struct salvage *s, uint64_t *from, uint64_t *to, uint64_t end)
 {
     uint64_t extent = s->c->root.extent;

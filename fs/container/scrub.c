@@ -13,7 +13,8 @@
 
 /* ---- Frames that the file shows only a part of ----------------------------------------------- */
 
-/* The chunk size to be asked for: of a codec with cells, the frame's may be larger. */
+/* The chunk size to ask the encoder for. With a codec that makes chunks of several cells, the
+ * frame's chunks may be larger than one may ask for. */
 static uint8_t asked_log2(const struct bale_frame *head)
 {
     return bale_codec_takes_chunks(head->codec, head->chunk_log2) ? head->chunk_log2
@@ -48,7 +49,7 @@ static int rewrite_segment(struct bale_container *c, struct bale_scratch *scratc
     return bale_container_put(c, &whole);
 }
 
-/* Gives each segment whose frame has more in it than the segment shows a frame of its own. */
+/* Gives each segment a frame of its own if its frame has more than the segment shows. */
 static int rewrite_parts(struct bale_container *c, struct bale_scratch *scratch,
                          uint64_t generation)
 {
@@ -152,7 +153,7 @@ static bool is_zero(const uint8_t *data, size_t length)
     return length == 0 || (data[0] == 0 && memcmp(data, data + 1, length - 1) == 0);
 }
 
-/* 1: the range has a byte that is not zero. */
+/* 1: the range has a byte that is not zero; 0: it has none; or an error. */
 static int gap_is_used(struct bale_container *c, struct gaps *gaps, uint64_t from, uint64_t to)
 {
     while (from < to) {

@@ -5,7 +5,8 @@
 #include "fs/container/frame_set.h"
 #include "fs/container/internal.h"
 
-#define COMMITS_MOST 3 /* that interrupt the adding up; then it keeps commits waiting */
+/* After so many commits during a count, the next one takes the writer lock: commits then wait. */
+#define COMMITS_MOST 3
 
 struct count {
     struct bale_container_usage *usage;
@@ -57,7 +58,7 @@ static int count_segment(void *arg, const struct bale_segment *segment)
     return BALE_OK;
 }
 
-/* What is counted, as it was when the writer lock was held. */
+/* What is counted, as it was while the writer lock was held. */
 struct snapshot {
     struct bale_root root;
     uint64_t deferred;
@@ -103,9 +104,8 @@ static int count_all(struct bale_container *c, const struct snapshot *snapshot,
     return err;
 }
 
-/* Reads all pages without the writer lock, which would keep commits waiting. *moved: the container
- * was committed meanwhile, so that pages may have been overwritten: their checksums do not match
- * then. */
+/* Counts all pages without the writer lock, which would keep commits waiting. *moved: a commit came
+ * meanwhile, so that pages may have been overwritten and fail their checks. */
 static int count_beside(struct bale_container *c, struct bale_container_usage *usage, bool *moved)
 {
     struct snapshot snapshot;

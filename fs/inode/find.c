@@ -53,9 +53,9 @@ struct bale_node *bale_node_ref_number(struct bale_nodes *nodes, uint64_t number
     return node;
 }
 
-/* Numbers a new node, whose file fd refers to. An inode number that another file had a moment ago,
- * which another program has removed, has its number taken: then a slot serves. Under the lock.
- * False: no memory. */
+/* Gives a new node its number; fd refers to its file. If another program has just removed a file
+ * with this inode number, that file's node still has the number: then a slot gives one. Under the
+ * lock. False: no memory. */
 static bool take_number(struct bale_nodes *nodes, struct bale_node *node, int fd)
 {
     uint64_t number = nodes->handles ? bale_handle_number(nodes->handles, node->ino) : 0;

@@ -109,8 +109,9 @@ struct bale_node *bale_node_find(struct bale_nodes *nodes, uint64_t ino);
  * it. May be old when it is returned. */
 bool bale_node_is_remembered(struct bale_nodes *nodes, uint64_t ino);
 
-/* As bale_node_lookup, for what has a number that was given out, before this mount, too, if handles
- * are used. ESTALE: there is no such file any more. Nothing else need keep the node, unlike below. */
+/* As bale_node_lookup, by a number that was given out: by this mount or, if handles are used, by an
+ * earlier one. ESTALE: there is no such file any more. Unlike bale_node_of_number, nothing else
+ * need keep the node. */
 int bale_node_by_number(struct bale_nodes *nodes, uint64_t number, struct bale_node **node, int *fd,
                         struct stat *st);
 /* As bale_node_lookup, for the directory that dir lies in; that of the root is the root. */

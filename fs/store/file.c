@@ -175,7 +175,7 @@ static int read_once(int dir, const char *name, size_t max, char **text, size_t 
         if (got > 0)
             have += (size_t)got;
     }
-    /* A file that has lost the name may be written to. */
+    /* If the file has lost its name to another one, that other may be written to already. */
     if (fstat(fd, &after) < 0 || after.st_ctim.tv_sec != st.st_ctim.tv_sec ||
         after.st_ctim.tv_nsec != st.st_ctim.tv_nsec) {
         e = EAGAIN;

@@ -36,7 +36,7 @@ char *bale_holder_self(int fd)
     return text;
 }
 
-/* It is given to -o takeover, between commas. */
+/* Whether the text can be given to -o takeover, which stands between commas. */
 static bool is_boot(const char *text)
 {
     size_t length = strspn(text, "0123456789abcdefghijklmnopqrstuvwxyz-");
@@ -114,14 +114,15 @@ enum bale_verdict bale_holder_judge(const struct bale_holder *holder,
     bale_platform_boot(boot);
     if (!boot[0] || strcmp(boot, holder->boot) != 0)
         return BALE_HOLDER_UNKNOWN;
-    /* The kernel knows all locks of one mount of a file system. */
+    /* One mount of a file system knows all locks that were taken through it. */
     if (view->flocked && (holder->device == 0 || holder->device == view->device))
         return BALE_HOLDER_GONE;
     if (holder->pid <= 0 || holder->namespace != bale_platform_pid_namespace())
         return BALE_HOLDER_UNKNOWN;
     if (!holder_runs(holder))
         return BALE_HOLDER_GONE;
-    /* With the flock: it may have the lock of another mount, or of what this is a copy of. */
+    /* We have the flock, but the holder may have the lock through another mount, or hold what this
+     * store is a copy of. */
     return view->flocked ? BALE_HOLDER_UNKNOWN : BALE_HOLDER_RUNS;
 }
 

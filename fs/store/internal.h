@@ -144,11 +144,12 @@ bool bale_sessions_read_again(struct bale_store *store);
 /* errno is set on failure. Under change, except while the store is opened. */
 int bale_sessions_write(struct bale_store *store, const struct bale_session_list *list);
 bool bale_sessions_new_writer(struct bale_sessions *sessions); /* false: no random numbers */
-/* Whether sessions.json is what this mount wrote. *changed: it is not, or missing, and to be made
- * again. BALE_E_BUSY: another writer has written it since the store was opened. Under change. */
+/* Whether sessions.json is what this mount wrote. *changed: it is not, or is missing, and must be
+ * written again. BALE_E_BUSY: another writer has written it since the store was opened. Under
+ * change. */
 int bale_sessions_look(struct bale_store *store, bool *changed);
-/* What another file of this name, or this one with other contents, does not have. False: it cannot
- * be had. */
+/* Sets mark to what identifies the file: another file of this name, or this one with other
+ * contents, has another mark. False: it cannot be found out. */
 bool bale_sessions_mark(const struct bale_store *store, char mark[static BALE_MARK_SIZE]);
 
 /* session.c */

@@ -43,9 +43,9 @@ bool bale_lock_is_certain(const struct bale_store *store)
 
 /* ---- With flock ------------------------------------------------------------------------------ */
 
-/* Gives a writer the lock whose file is flocked by us. A file that another name refers to as well
- * may be anybody's, and a holder who was cut off and comes back must find that the lock is not its
- * own any more: those are replaced. */
+/* Gives a writer the lock, whose file we have flocked. Two kinds of files are replaced: one that
+ * has another name as well, because anybody may have that; and one whose holder was cut off,
+ * because that holder must find, when it comes back, that the lock is not its own any more. */
 static int claim_file(struct bale_store *store, bool replace, struct bale_reason *why)
 {
     struct stat st;
@@ -54,7 +54,8 @@ static int claim_file(struct bale_store *store, bool replace, struct bale_reason
 
     if (!replace && fstat(store->lock.fd, &st) == 0 && st.st_nlink == 1) {
         err = bale_lock_write_text(store->lock.fd);
-        /* The flocks are enough here, and without space nothing could be deleted in a mount. */
+        /* The flocks are enough here. A failure would keep the user from mounting, and so from
+         * deleting something. */
         if (err && (errno == ENOSPC || errno == EDQUOT) && bale_lock_is_certain(store))
             err = 0;
     } else {
@@ -221,7 +222,7 @@ out:
     return err;
 }
 
-/* Leaves a lock that is another's alone. */
+/* Does nothing to a lock that belongs to somebody else by now. */
 void bale_lock_release(struct bale_store *store)
 {
     bool ours =

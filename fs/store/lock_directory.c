@@ -13,8 +13,9 @@
 #include "fs/store/lock_file.h"
 #include "fs/store/platform.h"
 
-/* A lock of a process that has ended was left to a child of it, which no writer does. A process
- * that may not be looked at counts. */
+/* Whether the lock of this process does not count, because its user cannot write to the store, or
+ * because the process has ended and left the lock to a child, which no writer does. A process that
+ * may not be looked at counts. */
 static bool is_stranger(pid_t pid, uid_t owner)
 {
     uid_t user;
@@ -24,9 +25,9 @@ static bool is_stranger(pid_t pid, uid_t owner)
     return bale_platform_process_user(pid, &user) && user != 0 && user != owner && user != getuid();
 }
 
-/* Everybody who may read a directory can lock it. So looks in /proc/locks who has the lock of fd.
- * The device there is not the one of fstat on every file system (btrfs), so another file's holder
- * may be taken for this one's; that only refuses. */
+/* Finds the process that has the lock of fd, in /proc/locks, because everybody who may read a
+ * directory can lock it. The device there is not always the one of fstat (btrfs). So the holder of
+ * another file's lock may be taken for this one's; then the lock is refused without need. */
 static void find_other(int fd, struct bale_lock_other *other)
 {
     FILE *locks = fopen("/proc/locks", "re");
@@ -70,7 +71,7 @@ int bale_lock_take_directory(int root, bool write, int *fd, struct bale_lock_oth
     e = errno;
     if (e == EWOULDBLOCK) {
         find_other(*fd, other);
-        /* A holder that has just ended looks like a stranger. */
+        /* Try again: a holder that has just ended looks like a stranger. */
         if (other->stranger && bale_store_platform.flock(*fd, operation | LOCK_NB) == 0)
             return 0;
     }

@@ -63,7 +63,8 @@ int bale_lock_open(int dir, const char *name, int flags, int *fd)
     return err;
 }
 
-/* In place: what a lock has of a full disk it keeps. errno is set on failure. */
+/* Writes the text in place, because a lock keeps the space that it has on a full disk. errno is set
+ * on failure. */
 static int put_text(int fd, const char *text)
 {
     size_t length = strlen(text);
@@ -181,7 +182,7 @@ enum bale_named bale_lock_named(int dir, const char *name, int fd)
     /* Where another host has removed it, the number may have been given to a new file. */
     if (statx(fd, "", flags | AT_EMPTY_PATH, STATX_INO | STATX_NLINK, &held) < 0)
         return errno == ESTALE || errno == ENOENT ? BALE_NAMED_OTHER : BALE_NAMED_UNKNOWN;
-    /* The kernel may remember a name for longer than it is right. */
+    /* The kernel may believe a name for longer than it is right. */
     if ((held.stx_mask & STATX_NLINK) && held.stx_nlink == 0)
         return BALE_NAMED_OTHER;
     return held.stx_ino == named.stx_ino && held.stx_dev_major == named.stx_dev_major &&
@@ -223,8 +224,8 @@ bool bale_lock_is_missing(int dir, const char *name)
     return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
 }
 
-/* A lock that no writer has is empty, or one line feed. As the server of a network file system sees
- * it. */
+/* Whether the lock has a text, as the server of a network file system sees it. A lock that no
+ * writer has is empty, or one line feed. */
 static bool has_text(int dir, const char *name)
 {
     struct statx st;

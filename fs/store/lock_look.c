@@ -35,7 +35,8 @@ static void note_made(struct look *look, const char *name)
     snprintf(look->made + used, sizeof look->made - used, "%s%s", used ? ", " : "", name);
 }
 
-/* The number that the rest of the store uses stays, and refers to another file at once. */
+/* Makes fd refer to the file of `from`, at once, so that the rest of the store goes on with the
+ * same number. */
 static int replace_fd(int fd, int from)
 {
     int e = dup3(from, fd, O_CLOEXEC) < 0 ? errno : 0;
@@ -47,8 +48,8 @@ static int replace_fd(int fd, int from)
 
 /* ---- The store's directory ------------------------------------------------------------------- */
 
-/* Somebody else had it locked, and may have gone. If it is locked still, that may be a process that
- * only looks whether the store is in use: whether it has the store, the other locks tell. */
+/* Locks the directory if another process had it locked and has gone. If it is still locked, that
+ * process may only be looking whether the store is in use; the other locks tell. */
 static int lock_directory(struct look *look)
 {
     struct bale_store *store = look->store;
@@ -149,7 +150,7 @@ static int look_at_directory(struct look *look)
     return err ? err : change_directory(look);
 }
 
-/* A writer that came while this process was suspended may have gone again. */
+/* Finds a writer that came while this process was suspended, even if it has gone again. */
 static int look_at_sessions(struct look *look)
 {
     struct bale_store *store = look->store;
@@ -166,10 +167,10 @@ static int look_at_sessions(struct look *look)
 
 /* ---- The lock -------------------------------------------------------------------------------- */
 
-/* Somebody has the flock of fd, the file that has the lock's name now; named: whom its text names.
- * Who only looks or reads has the flock shared, or alone for a moment; who writes has it alone, and
- * the file names him. BALE_E_BUSY: a writer has it. Else it is left to the next look: 0 if our
- * other locks keep writers away. */
+/* Judges the flock that somebody else has of fd, the file that has the lock's name now; named: the
+ * holder in its text. A process that only looks or reads has the flock shared, or alone for a
+ * moment. A writer has it alone, and the text names it. BALE_E_BUSY: a writer has it. Otherwise the
+ * next look decides: 0 if our other locks keep writers away. */
 static int judge_flocked(const struct bale_store *store, int fd, const struct bale_holder *named)
 {
     const struct bale_lock_view by_text = {.flocked = false};
@@ -198,7 +199,7 @@ static int adopt_lock(struct look *look)
     }
     bale_lock_look_at(store->dir_fd, flocks, &view);
     int e = flocks && bale_flock(fd, LOCK_EX) < 0 ? errno : 0;
-    /* Not before: a writer may have come while that was tried. */
+    /* Read it only now: a writer may have come while the flock was tried. */
     (void)bale_holder_read(store->dir_fd, &look->other);
     if (e) {
         err = e == EWOULDBLOCK ? judge_flocked(store, fd, &look->other) : bale_err_from_errno(e);

@@ -7,8 +7,9 @@
 
 struct bale_store;
 
-/* After that long without a look nobody knows whose the store is. Less than
- * bale_store_platform.await_ms: by then a process that found no lock has waited. */
+/* If nobody has looked for so long, it is not known whose the store is. Less than
+ * bale_store_platform.await_ms, so that a holder makes its lock again while a process that found
+ * none still waits. */
 #define BALE_LOCK_PAUSE_MS 2000
 
 /* lock_look.c. Looks once, as the watch does each second: makes again what was removed from

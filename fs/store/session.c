@@ -53,8 +53,8 @@ static bool begin_range(struct bale_session_list *list)
     return false;
 }
 
-/* If the list is not as a mount has left it, it may be older than the containers: then the numbers
- * that follow may be in them, with other commits. */
+/* If the list is not as a mount has left it, it may be older than the containers: these may then
+ * have the numbers that follow, for other commits. */
 static bool next_session(const struct bale_store *store, struct bale_session_list *list)
 {
     if (!store->sessions.present)

@@ -110,7 +110,7 @@ static int open_reserve(struct bale_store *store, struct bale_reason *why)
     if (err == BALE_E_NOENT)
         err = bale_store_file_create(store->dir_fd, RESERVE, &store->reserve_fd);
     if (err && (errno == ENOSPC || errno == EDQUOT))
-        return 0; /* there is no room for a file, so there is none for a reserve */
+        return 0; /* there is no space for a file, so there is none for a reserve */
     if (err)
         return bale_store_fail_errno(why, store->path, BALE_STORE_DIR "/" RESERVE, "opened");
     if (fstat(store->reserve_fd, &st) == 0 && st.st_nlink != 1)
