@@ -87,15 +87,15 @@ static void control_freeze_done(void *arg, int err)
     } else if (!bale_freeze_limit_extend(mount->freeze_limit, number, op->freeze.seconds)) {
         err = BALE_E_CANCELLED; /* a thaw came before the freeze had ended */
     }
-    /* A caller that was killed while the store stalled thaws nothing any more. */
+    /* A caller that was killed while the store stalled will not thaw the mount: thaw it here. */
     if (!freeze_reply(op, bale_err_to_errno(err)) && err == BALE_OK &&
         bale_freeze_limit_end(mount->freeze_limit, number))
         bale_thaw(mount);
 }
 
-/* bale_freezer_freeze: no request changes the store any more. A thaw may come at any time: it ends
- * the freezer's freeze first, so that this function, which looks at that last, thaws the volume if
- * the thaw did so too early. */
+/* The callback of bale_freezer_freeze: no request changes the store any more. A thaw may come at
+ * any time. It thaws the freezer before the volume. So this function freezes the volume, then looks
+ * at the freezer, and thaws the volume again if the thaw has come before. */
 static void control_freeze_quiesced(void *arg)
 {
     struct freeze_op *op = arg;

@@ -44,7 +44,8 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
 
     if (!d)
         return BALE_E_NOMEM;
-    /* What a write that waits keeps goes back to the kernel when it ends. */
+    /* Makes the memory of a waiting write a mapping of its own, which goes back to the kernel when
+     * the write ends. */
     (void)mallopt(M_MMAP_THRESHOLD, MAPPED_LEAST);
     d->options = options;
     d->why = why;
@@ -69,7 +70,7 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                         bale_err_text(err));
     }
     int ended = bale_daemon_end(d, served);
-    /* Nobody comes back for it: a mount that only reads has stored nothing. */
+    /* A read-only mount has stored nothing, so nobody needs its log if it ended well. */
     bale_log_file_end(served && ended == BALE_OK && options->read_only);
     free(d);
     return served ? ended : err;

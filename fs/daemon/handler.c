@@ -25,13 +25,13 @@ void bale_handler_reply(const struct bale_handler *handler, uint64_t unique, int
     (void)!write(handler->fd, &out, sizeof out);
 }
 
-/* This thread has just seen that the store need not be looked at, and must not wait for that if it
- * has to be meanwhile. */
+/* This thread has just found that the store need not be looked at (bale_store_must_look). If that
+ * changes meanwhile, the thread must not wait for a look. */
 static _Thread_local bool must_not_look;
 
-/* 0, or the errno for a request that would change the store although this mount only reads, which
- * remounting alters for the kernel alone, or although another writer has the store. A RELEASE
- * cannot fail; it then writes nothing. */
+/* 0, or the errno for a request that would change the store and may not: this mount is read-only
+ * (remounting alters that for the kernel alone), or another writer has the store. A RELEASE cannot
+ * fail; it then writes nothing. */
 static int refusal(const struct bale_handler *handler, const void *request, size_t size)
 {
     const struct fuse_in_header *in = request;
@@ -128,7 +128,7 @@ void bale_handler_resume(void *arg, struct bale_queued *queued)
     send_to_lane(arg, queued, ((const struct fuse_in_header *)(void *)queued->request)->unique);
 }
 
-/* The kernel forgets nodes by itself, too. */
+/* FORGET does not count as a use: the kernel forgets nodes by itself, too. */
 static void note_use(struct bale_handler *handler, uint32_t opcode)
 {
     if (opcode != FUSE_FORGET && opcode != FUSE_BATCH_FORGET &&
@@ -174,8 +174,8 @@ static bool knows_attribute(struct bale_mount *mount, const struct fuse_in_heade
            bale_xattr_known(mount, node, name, value, &length, &e);
 }
 
-/* The store is asked for nothing, as far as the request shows: what it needs is in memory, or a
- * thread of the volume does it. */
+/* Whether the request, as far as it shows, asks nothing of the store: what it needs is in memory,
+ * or a thread of the volume does it. */
 static bool never_stalls(const struct bale_handler *handler, const struct fuse_in_header *in,
                          size_t size)
 {

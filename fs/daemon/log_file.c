@@ -127,8 +127,8 @@ static void close_place(void)
     own.fd = own.dir = -1;
 }
 
-/* Outside of the store, all daemons that write to the file have it locked, so that the last one can
- * remove it. */
+/* Locks the file. Outside of the store, all daemons that write to it have it locked, so that the
+ * last one can remove it. */
 static void share(void)
 {
     struct stat st;

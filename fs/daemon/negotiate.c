@@ -17,8 +17,9 @@
 #include "fs/daemon/stderr_capture.h"
 #include "fs/fuse/ops.h"
 
-/* Beyond this many requests that nobody waits for, as read-ahead, the kernel lets everybody's reads
- * wait: one user's must not reach it. Without root the kernel has a limit of its own. */
+/* The kernel's limit of background requests, such as read-ahead. At the limit it keeps everybody's
+ * reads waiting, so one user's requests must not reach it. Without root the kernel has a limit of
+ * its own. */
 #define MAX_BACKGROUND 65535
 #define CONGESTION (MAX_BACKGROUND / 4 * 3)
 #define READ_AHEAD_KIB 4096

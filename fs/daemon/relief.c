@@ -101,8 +101,8 @@ bool bale_relief_is_crowded(struct bale_relief *relief, const struct fuse_in_hea
 
 /* ---- Callers that are being killed ---- */
 
-/* pid: a thread. One that is gone, or cannot be seen, as it is in another pid namespace or /proc
- * hides it, is given up in the end, too. */
+/* Whether the caller, a thread, is being killed. A caller that is gone or cannot be seen, as it is
+ * in another pid namespace or hidden in /proc, counts as dying after a while. */
 static bool is_dying(uint32_t pid, int64_t since)
 {
     char path[40], line[128];
@@ -140,7 +140,7 @@ void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
     int64_t now = now_ms();
     struct interrupted *interrupted = malloc(sizeof *interrupted);
 
-    /* Not found now, it may have been read by a thread that has not begun to handle it. */
+    /* If it is not found now, a thread may have read it that has not begun to handle it. */
     (void)look_at(relief, unique, now);
     if (!interrupted)
         return;
@@ -152,7 +152,8 @@ void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
     awaken(relief);
 }
 
-/* Returns whether any is left. */
+/* Looks at the callers of interrupted requests, at some of them if there are many. Returns whether
+ * any is left. */
 static bool look_at_interrupted(struct bale_relief *relief)
 {
     struct interrupted *kept = NULL, **last = &kept;
@@ -171,7 +172,7 @@ static bool look_at_interrupted(struct bale_relief *relief)
         }
         list = next;
     }
-    /* The others come first at the next look. */
+    /* The callers that were not looked at come first at the next look. */
     *last = NULL;
     struct interrupted *all = list ? list : kept;
     for (last = &all; *last;)

@@ -20,8 +20,9 @@ struct bale_effects {
 /* request: at least a header. */
 struct bale_effects bale_effects_of(const void *request, size_t size);
 
-/* Whether the request may be answered while its handler goes on: that needs nothing of the caller's
- * any more but its nodes, and undoes what it did when its own reply fails, unless that is data. */
+/* Whether the request may be answered while its handler goes on. Such a handler needs nothing of
+ * the caller's any more but its nodes. When its own reply fails it undoes what it did, unless that
+ * was to write data. */
 bool bale_effects_may_come_late(const void *request);
 
 #endif

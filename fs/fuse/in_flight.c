@@ -170,7 +170,8 @@ bool bale_in_flight_end(struct bale_in_flight *in_flight, const void *request)
     return true;
 }
 
-/* Of a file that was changed itself, not by a name in it. */
+/* Drops what the kernel has of a file that the request changed itself. (A directory is changed by a
+ * name in it.) */
 static void drop_contents(struct bale_in_flight *in_flight, const uint64_t changed[2],
                           const char *const names[2])
 {

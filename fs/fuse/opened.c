@@ -100,10 +100,11 @@ static void use_job(struct bale_job *job, struct bale_scratch *scratch)
     call_after_close(use, use->e);
 }
 
-/* By the thread that has closed the file. The file is not gone before that returns, and it may be
- * one of those that others count on, because they write nothing: who changes the store is called by
- * a job of his own. The first may run on this thread, when the close has returned.
- * mount->after_close counts the waiters already. */
+/* Calls the uses that have waited for a close, on the thread that has closed the file. The close
+ * has not returned yet, and the thread may be one that must not stall in writes, because closes
+ * that write nothing count on it. So a use that changes the store is called by a job of its own;
+ * the first of these may run on this thread when the close has returned. mount->after_close counts
+ * the waiters already. */
 static void call_waiters_after_close(struct bale_use *waiters, int e)
 {
     struct bale_use *changing = NULL, *next;
@@ -162,7 +163,7 @@ static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
     opened_open(BALE_CONTAINER_OF(job, struct bale_opened, job), false);
 }
 
-/* What must be verified takes long, and writes. */
+/* Opens the file; in a job if it must be verified, which takes long and writes. */
 static void opened_begin_open(struct bale_opened *opened, bool after_close)
 {
     if (!(opened->node->marks & BALE_MARK_UNCERTAIN)) {

@@ -1,6 +1,6 @@
-/* The requests in flight (in_flight.h), in lists: its owner locks them. There may be as many as the
- * kernel sends, so that what is done for each request or interrupt goes through none of the lists
- * but that of the threads, which are a few hundred at most. */
+/* The requests in flight (in_flight.h), in lists; the owner of the lists locks them. There may be
+ * as many requests as the kernel sends. So what is done for each request or interrupt goes through
+ * only one list, that of the threads, which are a few hundred at most. */
 #ifndef BALE_FS_FUSE_REQUESTS_H
 #define BALE_FS_FUSE_REQUESTS_H
 

@@ -103,7 +103,8 @@ void bale_op_write(fuse_req_t req, fuse_ino_t ino, const char *data, size_t size
         .node = node,
         .file = bale_file_ref(node->opened->file),
         .req = req,
-        /* O_SYNC and O_DSYNC: of a handle that is not direct, the kernel sends an fsync itself. */
+        /* O_SYNC and O_DSYNC, of a direct handle: for other handles the kernel sends an fsync
+         * itself. */
         .sync = bale_handle_is_direct(fi) && fi->flags & O_DSYNC,
     };
     const struct bale_writer writer = {.cancel = &op->interrupted,

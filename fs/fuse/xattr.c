@@ -101,8 +101,8 @@ static int get_xattr(struct bale_mount *mount, struct bale_node *node, const cha
     return e;
 }
 
-/* The errno to reply. Without SELinux, ls asks for the label of each file, a request, as long as it
- * is told that the file has none; that there are no labels it remembers. */
+/* The errno to reply. Without SELinux, ls asks for the label of each file, as long as the reply is
+ * that this file has none. If the reply is that there are no labels, ls does not ask again. */
 static int absent(const struct bale_mount *mount, const char *name, int e)
 {
     return e == ENODATA && !mount->has_selinux && strcmp(name, SELINUX) == 0 ? EOPNOTSUPP : e;
