@@ -16,8 +16,9 @@ struct bale_flight_how {
      * everything. */
     bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
     struct bale_engine *other;
-    /* All of one raw length. The flight sets done, owner and, of an encode, the size of chunks that
-     * is asked for (the default). Items are used in turn, so that the data is not in a cache. */
+    /* Items, all of one raw length. The flight sets done, owner and, for an encode, the size of
+     * chunks that is asked for (the default). Items are used in turn, so that the data is not in a
+     * cache. */
     struct bale_item *items;
     size_t count;
     uint64_t bytes; /* in flight: at least one item, at most all */

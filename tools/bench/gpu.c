@@ -58,7 +58,7 @@ static size_t list_chunks(const struct bale_bench_data *data, const struct bale_
     return count;
 }
 
-/* The bytes of the heads of those frames that contain so many chunks. */
+/* The bytes of the heads of the frames that contain so many chunks. */
 static uint64_t heads_of(const struct bale_bench_data *data, const struct bale_gpu_trial *trial)
 {
     const struct bale_setting setting = {.codec = trial->codec, .field = trial->field};

@@ -176,7 +176,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sets what an encode changes: what an open setting chose, and chunks larger than asked for. */
+/* Resets what an encode changes in the items: what an open setting chose, and chunks that became
+ * larger than was asked for. */
 static void prepare(struct bale_bench_data *data, enum bale_item_kind kind,
                     const struct bale_setting *setting)
 {

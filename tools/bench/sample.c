@@ -14,16 +14,17 @@
 #include "tools/common/message.h"
 #include "tools/stream/pack.h"
 
-/* Two walks make a sample: the first counts extents, the second takes every so many of them. A file
- * that changes between them is taken as it is then. */
+/* Two walks make a sample: the first counts extents, the second takes one out of every so many. A
+ * file that changes between the walks is taken as the second finds it. */
 struct sampler {
     struct bale_bench_sample *sample;
     bool taking;      /* the second walk */
     bool streams;     /* something has no size */
     uint64_t extents; /* that the first walk has found */
-    uint64_t wanted;  /* how many of these are taken; 0: all */
-    uint64_t sum;     /* of wanted for each extent so far, modulo extents */
-    size_t lengths;   /* room in the sample's lengths */
+    uint64_t wanted;  /* how many extents are taken; 0: all */
+    /* grows by `wanted` for each extent, modulo extents: an extent at which it wraps is taken */
+    uint64_t sum;
+    size_t lengths; /* room in the sample's lengths */
     struct bale_inode_set seen;
 };
 
@@ -84,7 +85,7 @@ static int take_extent(struct sampler *sampler, int fd, uint64_t offset, size_t 
     return add(sampler, have);
 }
 
-/* Calls for the extents of a file that have data. fd: -1 if it has no holes and is counted only. */
+/* Visits the extents of a file that have data. fd: -1 if it has no holes and is only counted. */
 static int visit_extents(struct sampler *sampler, int fd, const struct stat *st)
 {
     struct bale_bench_sample *sample = sampler->sample;

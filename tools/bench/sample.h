@@ -1,6 +1,6 @@
-/* What a bench takes of files and trees: extents, as a mount would have them. If all of them are
- * more than the limit, it takes some, spread evenly over all: so that a file whose beginning
- * differs from the rest is not judged by that. */
+/* The extents that a bench takes from files and trees, as a mount would have them. If all of them
+ * are more than the limit, it takes some, spread evenly over all, so that a file whose beginning
+ * differs from the rest is not judged by its beginning. */
 #ifndef BALE_TOOLS_BENCH_SAMPLE_H
 #define BALE_TOOLS_BENCH_SAMPLE_H
 

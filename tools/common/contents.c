@@ -48,8 +48,8 @@ const char *bale_contents_recovery(const struct bale_contents *contents, bool *l
     return bale_recovery_text(recovery);
 }
 
-/* The end of the range that may be lost together with the byte at. If a part of the index is lost,
- * the next extent may be in another part. */
+/* The end of the range that counts as lost together with the byte at. If a part of the index is
+ * lost, the next extent may be in another part. */
 static uint64_t extent_end(const struct bale_contents *contents, uint64_t at)
 {
     uint64_t end = (at / contents->attr.extent + 1) * contents->attr.extent;

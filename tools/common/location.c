@@ -15,9 +15,9 @@
 #include "tools/common/mount_owner.h"
 #include "tools/common/mounts.h"
 
-/* The kernel may cache attributes long after the daemon ended, so this forces a request to it:
- * opening the top, which the daemon answers although its store stalls, or if that may not be
- * opened, one for attributes. */
+/* Makes sure that the daemon answers. The kernel may cache attributes long after the daemon ended,
+ * so this sends a request: it opens the top, which the daemon answers even if its store stalls. If
+ * the top may not be opened, it asks for attributes. */
 static int ask_daemon(const char *top, const char *path)
 {
     struct statx st;

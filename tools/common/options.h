@@ -25,8 +25,8 @@ int bale_options_status(const struct bale_command *command, int option);
 int bale_count_take(const struct bale_command *command, const char *name, uint64_t most,
                     unsigned *count);
 
-/* The reason without the name of an attribute, as "user.balefs.match: ": the user gave an option,
- * not an attribute. Points into why. */
+/* The reason without the name of an attribute before it, such as "user.balefs.match: ", because the
+ * user gave an option and no attribute. Points into why. */
 const char *bale_reason(const char *why);
 
 #endif

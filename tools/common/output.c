@@ -281,7 +281,7 @@ bool bale_output_zeros(struct bale_output *output, uint64_t length)
     return true;
 }
 
-/* If this user may not give the file to the group of the model, nobody else gets the rights of that
+/* If this user may not give the file to the group of `like`, no other group gets the rights of that
  * group. */
 static void take_after(int fd, const struct stat *like)
 {

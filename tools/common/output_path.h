@@ -16,8 +16,8 @@ int bale_output_path_check_stores(const char *path);
  * name: "PATH: WHAT (STORE): INSTEAD". store is absolute. Returns as above. */
 int bale_output_path_check_store(const char *store, const char *path, const char *instead);
 
-/* Refuses a path that is tree or lies in it, for a new store that is to receive the contents of
- * tree: "TREE: the store lies inside it (PATH): INSTEAD". Returns as above. */
+/* Refuses a path that is tree or lies in it: the path of a new store that is to receive the
+ * contents of tree. "TREE: the store lies inside it (PATH): INSTEAD". Returns as above. */
 int bale_output_path_check_tree(const char *tree, const char *path, const char *instead);
 
 /* Refuses a path in a mount, for a new store. Returns as above. */

@@ -16,7 +16,7 @@ struct bale_rate_limit {
 int bale_rate_limit_parse(const char *text, struct bale_rate_limit *limit, struct bale_reason *why);
 
 /* Call it after each part of the work: sleeps until the next part may begin, or until a signal
- * comes. Time that was lost earlier is not made up for. */
+ * comes. Time that was not used earlier does not add up. */
 void bale_rate_limit_keep(struct bale_rate_limit *limit, uint64_t bytes);
 
 #endif

@@ -177,9 +177,9 @@ static bool is_suspect(int err, const struct bale_container *container)
     return err == BALE_E_CORRUPT || (err == BALE_OK && bale_container_rejected(container) > 0);
 }
 
-/* Opens a container without the store's lock. A writer may meanwhile reuse the space of what this
- * root refers to. So nothing counts as damaged as long as there is a newer root. If the writer may
- * be on another machine, first drops this machine's pages, so that none is older than the root.
+/* Opens a container without the store's lock. A writer may reuse the space of what this root refers
+ * to, so nothing counts as damaged as long as there is a newer root. If the writer may be on
+ * another machine, first drops this machine's cached pages, so that none is older than the root.
  * Takes over fd. */
 static int open_beside_writer(const struct bale_reader *reader, int fd,
                               struct bale_container **container, char *feature)

@@ -28,9 +28,10 @@ void bale_doctor_report(struct bale_doctor *doctor, const char *name, enum bale_
 void bale_doctor_machine(struct bale_doctor *doctor);
 /* Checks the GPU, and what a mount would do with it; part of bale_doctor_machine. */
 void bale_doctor_gpu(struct bale_doctor *doctor);
-/* What clusters add to that: other machines, mount options, quotas, and what removes old files. */
+/* What concerns clusters: other machines, mount options, quotas, and programs that remove old
+ * files. */
 void bale_doctor_cluster(struct bale_doctor *doctor, const char *path);
-/* The last of these. shared: several machines have the file system mounted. */
+/* The last of these alone. shared: several machines have the file system mounted. */
 void bale_doctor_purge(struct bale_doctor *doctor, const char *path, bool shared);
 /* Checks the file system of path, a store or a directory that may become one. */
 void bale_doctor_store(struct bale_doctor *doctor, const char *path);

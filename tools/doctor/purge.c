@@ -1,5 +1,5 @@
-/* Programs that remove what nobody has used for a while: systemd-tmpfiles by its configuration, and
- * those of scratch file systems, which only their names tell. */
+/* Programs that remove what nobody has used for a while: systemd-tmpfiles, by its configuration,
+ * and those of scratch file systems, which can only be guessed from the names of directories. */
 #include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void read_rules(const char *directory, const char *path, struct rule *rul
         closedir(dir);
 }
 
-/* Whether a directory on the path is called as scratch space is. */
+/* Whether a directory on the path has a name that is usual for scratch space. */
 static bool is_scratch(const char *path)
 {
     for (const char *at = path; (at = strchr(at, '/')); at++) {

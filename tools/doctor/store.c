@@ -41,9 +41,9 @@ static void file_system(struct bale_doctor *doctor, const char *path)
     bale_mount_line_free(&mount);
 }
 
-/* A file server may give root's files to another user, and refuse root everything else: then the
+/* A file server may give root's files to another user and refuse root everything else. Then the
  * daemon of root's mount can act neither for root nor for others. made: a directory that this
- * process has just made, or NULL; e is then why not. True: it was reported. */
+ * process has just made, or NULL; then e says why it could not be made. True: it was reported. */
 static bool squashed(struct bale_doctor *doctor, const char *made, int e)
 {
     static const char advice[] =

@@ -84,7 +84,7 @@ static void put_escaped(const char *text, FILE *out)
     }
 }
 
-/* Prints the title; of a long path only its end. */
+/* Prints the title: the path, or the end of a long one. */
 static void put_title(const char *path, FILE *out)
 {
     size_t length = strlen(path);

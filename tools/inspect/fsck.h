@@ -46,7 +46,8 @@ void bale_fsck_doubt(struct bale_fsck *fsck, const char *below, const char *what
 /* text: what was wrong and what was done, or, with plan, will be. */
 void bale_fsck_repaired(struct bale_fsck *fsck, const char *below, const char *text);
 
-/* A piece of a file that only a frame shows: no page says that it still is the file's. */
+/* Reports a piece of a file that only a frame shows: no page says that it still belongs to the
+ * file. */
 void bale_fsck_unplaced(struct bale_fsck *fsck, const char *below,
                         const struct bale_segment *segment);
 

@@ -30,8 +30,8 @@ static void report_fault(void *arg, const struct bale_fault *fault)
     bale_fsck_problem(file->fsck, file->below, fault);
 }
 
-/* For administrators who look for such files with find -perm, which sees the backing file's mode
- * alone. */
+/* Reports set-id bits for administrators who look for such files with find -perm, which sees only
+ * the mode of the backing file. */
 static void note_set_id(const struct fsck_file *file, struct bale_container *container,
                         uint16_t mode)
 {
@@ -150,8 +150,8 @@ static void report_repair(struct fsck_file *file, const struct bale_repair *done
     }
 }
 
-/* Before the check, which then finds only what cannot be repaired. recovery: of opening by the
- * rules. Sets file->doubt. */
+/* Repairs the container before the check, which then finds only what cannot be repaired. recovery:
+ * of opening the container by the rules. Sets file->doubt. */
 static void repair_file(struct fsck_file *file, int err, enum bale_recovery recovery)
 {
     struct bale_fsck *fsck = file->fsck;
@@ -168,7 +168,7 @@ static void repair_file(struct fsck_file *file, int err, enum bale_recovery reco
     int done =
         bale_repair_file(&fsck->reader, file->below, err, recovery, fsck->pick, &repair, &why);
 
-    if (done == BALE_E_INVALID && repair.settle) { /* there is no such root: the doubt stays */
+    if (done == BALE_E_INVALID && repair.settle) { /* there is no such root, so the doubt stays */
         bale_fsck_unreadable(fsck, file->below, why.text);
         repair.settle = repair.salvage = false;
         done = bale_repair_file(&fsck->reader, file->below, err, recovery, BALE_PICK_BY_RULES,

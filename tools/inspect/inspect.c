@@ -69,7 +69,8 @@ struct inspection {
 
 /* ---- Extents --------------------------------------------------------------------------------- */
 
-/* The setting that the extent was encoded with, from its frame's head. False: that is damaged. */
+/* Gets the setting that the extent was encoded with from its frame's head. False: the head is
+ * damaged. */
 static bool encoded_with(const struct inspection *in, const struct bale_segment *segment,
                          char text[static BALE_SETTING_TEXT])
 {

@@ -33,7 +33,7 @@ struct metric {
 #define COUNTER "counter"
 #define AT(member) offsetof(struct bale_control_status, member)
 
-/* Those of one name lie together. */
+/* Metrics of one name must lie together. */
 static const struct metric metrics[] = {
     {"balefs_read_only", GAUGE, "1: mounted read-only.", "", AT(read_only), 1},
     {"balefs_freeze_left_seconds", GAUGE, "The time until a freeze ends by itself; 0: not frozen.",
@@ -186,7 +186,7 @@ static void print_all(const struct metrics_mount *mounts, int count)
     }
 }
 
-/* A collector refuses a series that comes twice. */
+/* Whether the label occurs already: a collector refuses a series that comes twice. */
 static bool is_named(const struct metrics_mount *mounts, int count, const char *label)
 {
     for (int i = 0; i < count; i++)

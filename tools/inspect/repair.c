@@ -55,8 +55,9 @@ static void count_root(struct evidence *evidence, const struct bale_root *root)
     evidence->containers++;
     if (root->mode & BALE_ROOT_MODE_IN_CONTAINER)
         evidence->modes_in_container++;
+    /* What a settings page says was chosen for the file: it is no default. */
     if (!(root->flags & (BALE_ROOT_CODEC_EXPLICIT | BALE_ROOT_EXTENT_EXPLICIT)) &&
-        root->height != BALE_HEIGHT_SETTINGS) /* what such a file has is no default */
+        root->height != BALE_HEIGHT_SETTINGS)
         count_choice(evidence, root);
 }
 
@@ -132,9 +133,9 @@ static int gather(const char *path, int root, struct evidence *evidence, struct 
     return err;
 }
 
-/* A user's store always has its modes in the containers. Root's store has them in the inodes,
- * unless every container says otherwise, because users of an open store can write what they like
- * into their own containers. */
+/* Draws the conclusions. A user's store always has its modes in the containers. Root's store has
+ * them in the inodes, unless every container says otherwise, because users of an open store can
+ * write what they like into their own containers. */
 static void conclude(const struct evidence *evidence, uid_t owner, struct bale_store_config *config)
 {
     const struct choice *most = NULL;

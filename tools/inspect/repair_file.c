@@ -12,9 +12,10 @@
 #include "fs/store/store.h"
 #include "tools/common/message.h"
 
-#define KEPT_MOST 1000 /* files of one place of one inode */
+#define KEPT_MOST 1000 /* files for one position of one inode */
 
-/* Backs up what a repair replaces; stands between the repair and its caller. */
+/* Keeps a copy of what a repair replaces: its callback stands between the repair and the repair's
+ * caller. */
 struct backup {
     const struct bale_reader *reader;
     const char *below;
@@ -118,7 +119,8 @@ static int open_rootless(const struct bale_reader *reader, const char *below,
                : err;
 }
 
-/* Opens the container at the root that is to be repaired; with salvage, if it has none, without. */
+/* Opens the container at the root that is to be repaired; if it has none, without a root, for
+ * salvage. */
 static int open_file(const struct bale_reader *reader, const char *below,
                      enum bale_recovery recovery, struct bale_repair *how,
                      struct bale_container **container, struct bale_reason *why)

@@ -104,7 +104,7 @@ static void catch_signals(void)
             sigaction(numbers[i], &action, NULL);
 }
 
-/* Everybody else comes first. */
+/* Lowers the priority of this process for processor and disk, because programs come first. */
 static void stand_back(void)
 {
     enum { WHO_PROCESS = 1, CLASS_IDLE = 3, CLASS_SHIFT = 13 };

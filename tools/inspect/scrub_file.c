@@ -29,7 +29,8 @@ static bool is_changed(const struct pass *pass)
     return !bale_reader_newest(pass->fd, &now) || now != pass->generation;
 }
 
-/* Something is wrong: if the file was changed meanwhile, it is to be looked at again. */
+/* Reports that something is wrong, unless the file was changed meanwhile: then it must be read
+ * again. */
 static int fault(struct pass *pass, const struct bale_fault *what)
 {
     if (is_changed(pass) && pass->tries < TRIES)
@@ -152,7 +153,8 @@ static int open_container(struct pass *pass, struct bale_reason *why)
     own = fcntl(pass->fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
         return bale_err_from_errno(errno);
-    /* What the kernel has of the file may be better than what the disk has. */
+    /* Read from the disk: what the kernel has cached of the file may be better than what the disk
+     * has. */
     (void)posix_fadvise(pass->fd, 0, 0, POSIX_FADV_DONTNEED);
     err = bale_reader_open_container(pass->file->reader, own, &pass->container, why);
     if (err != BALE_E_CORRUPT)

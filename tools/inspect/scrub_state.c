@@ -54,7 +54,7 @@ static char *path_of(const json_t *object)
     return path;
 }
 
-/* A file that somebody spoilt is as if there were none. */
+/* Takes over what the file says. One that somebody has spoilt counts as none. */
 static void take_over(struct bale_scrub_state *state)
 {
     char *text = malloc(SIZE_MOST);

@@ -41,8 +41,8 @@ static int milliseconds_since(const struct timespec *start)
     return (int)((now.tv_sec - start->tv_sec) * 1000 + (now.tv_nsec - start->tv_nsec) / 1000000);
 }
 
-/* After a while without an end: says what is waited for, or who keeps the daemon, which then goes
- * on. False: waiting is useless. */
+/* Called when the daemon has not ended after a while: prints what it waits for. False, after a
+ * message that names it: another mount namespace keeps the daemon, so waiting is useless. */
 static bool may_end_yet(const struct bale_daemon_end *daemon)
 {
     char holders[256];

@@ -12,7 +12,8 @@ typedef void bale_log_sink(enum bale_level level, const char *line);
  * after a message: it cannot be opened. */
 bale_log_sink *bale_daemon_log_file(const char *path);
 
-bool bale_daemon_log_system_answers(void);     /* whether something takes the lines of the next */
+/* whether something receives what bale_daemon_log_system sends */
+bool bale_daemon_log_system_answers(void);
 bale_log_sink *bale_daemon_log_system(void);   /* syslog(3) */
 bale_log_sink *bale_daemon_log_own(void);      /* bale_log_file_put */
 bale_log_sink *bale_daemon_log_terminal(void); /* standard error */

@@ -229,8 +229,8 @@ bool bale_join_leave(struct bale_join *join)
     return is_alone(join);
 }
 
-/* A task that ends before the next begins has a mount of its own; a job of many says the same of
- * each. / */
+/* A task that ends before the next one begins has a mount of its own. Without this, each task of a
+ * large job would print the same message. */
 bool bale_join_said(struct bale_join *join, const char *text)
 {
     char now[256], before[sizeof now] = "";

@@ -194,8 +194,8 @@ static void warn_of_reach(const char *path)
     (void)bale_store_close(store, false, NULL);
 }
 
-/* A user who wants to know what the daemon says cannot guess where that is. With a lifeline another
- * command says it, if it matters. */
+/* Says where the daemon's log is, because a user who needs it cannot guess that. With a lifeline
+ * another command says it, if it matters. */
 static void say_where_log_is(const struct bale_mount_options *options, const char *path)
 {
     if (!options->log_file || options->lifeline)

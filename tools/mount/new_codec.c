@@ -30,7 +30,7 @@ void bale_new_codecs_end(struct bale_new_codecs *codecs)
     *codecs = (struct bale_new_codecs){0};
 }
 
-/* Whether a line "GLOB CODEC" is for files of that name. */
+/* Whether the line "GLOB CODEC" applies to files of that name. */
 static bool is_for(const char *line, const char *name)
 {
     const char *codec = strrchr(line, ' ');
@@ -41,7 +41,7 @@ static bool is_for(const char *line, const char *name)
     return matches;
 }
 
-/* The first line of the directory dir that is for the name. */
+/* Finds the first line of the directory dir that applies to the name. */
 static void find_line_of_directory(const char *dir, const char *name, struct bale_new_codec *codec)
 {
     char lines[LINES], *rest = lines, *line;

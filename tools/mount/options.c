@@ -190,7 +190,8 @@ static int take_own(struct bale_mount_options *options, const char *word, const 
     return refuse(why, word, "balefs sets this itself, to the store and to balefs: leave it out");
 }
 
-/* Codec and extent size belong to the store. how: the option as it was given. */
+/* Explains where codec and extent size are set, because they belong to the store. how: the option
+ * as it was given. */
 static void explain_setting(struct bale_reason *why, const char *how, bool codec, const char *value)
 {
     bale_reason_set(why,

@@ -1,6 +1,6 @@
-/* Where the command of balefs run begins. What a process opened before a mount stays what it was:
- * its working directory and its redirections would lie beneath the mount, and what is written there
- * is not in the store. */
+/* The place in which the command of balefs run begins. What a process opened before a mount stays
+ * as it was: its working directory and its redirections would lie beneath the mount, and what is
+ * written there would not be in the store. */
 #ifndef BALE_TOOLS_MOUNT_PLACE_H
 #define BALE_TOOLS_MOUNT_PLACE_H
 

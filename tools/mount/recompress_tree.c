@@ -97,8 +97,8 @@ static void time_text(double seconds, char *text, size_t size)
         snprintf(text, size, ", %.0f h left", seconds / 3600);
 }
 
-/* Blocks on the disk are the measure: holes take none, so that they do not distort it. part: of the
- * file of that many blocks, which is under way. */
+/* Shows the progress, measured in blocks on the disk: holes take none, and so do not distort it.
+ * part: how much of a file with that many blocks is done. */
 static void show_progress(struct bale_recompress_work *work, double part, uint64_t blocks)
 {
     double all = (double)work->all_blocks, seconds = seconds_since(&work->begun);
@@ -167,8 +167,8 @@ static bool round_file(struct bale_recompress_work *work, int fd, const char *pa
     return true;
 }
 
-/* Records what the file is to have, if that is requested. *setting: what to rewrite it with, or
- * NULL: the file's own. False: it failed. */
+/* Records the setting that the file is to have, if that is requested. *setting: what to rewrite the
+ * file with, or NULL: its own setting. False: it failed. */
 static bool choose_codec(struct bale_recompress_work *work, int fd, const char *path,
                          struct bale_new_codec *gets, const struct bale_setting **setting)
 {

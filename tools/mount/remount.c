@@ -46,7 +46,8 @@ bool bale_remount_is_asked(const char *options)
     return false;
 }
 
-/* Without a word for them the kernel keeps the flags of access times alone. */
+/* The flags that the mount has. A remount must repeat them: of flags that are not passed, the
+ * kernel keeps only those of access times. */
 static unsigned long flags_of(const struct statvfs *shown)
 {
     unsigned long flags = shown->f_flag & (ST_RDONLY | ST_NOSUID | ST_NODEV | ST_NOEXEC |

@@ -232,7 +232,7 @@ static bool end_run(struct bale_run *run)
     bool synced = run_in_time(run, sync_store);
     if (!bale_join_leave(&run->join))
         return synced;
-    /* A read-only mount leaves nothing in the store that says it. */
+    /* A read-only mount leaves nothing in the store that would say so. */
     bool asked =
         synced && run->words.options.read_only && bale_control_status_at(run->mnt, &status);
     bool unmounted = run_in_time(run, synced ? unmount_store : give_up_store);

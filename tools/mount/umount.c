@@ -76,8 +76,8 @@ static bool shows_all(const struct bale_mount_line *mount)
     return strcmp(mount->root, "/") == 0;
 }
 
-/* Whether the daemon goes on for another mount of the store in this namespace. Says so, as the
- * store is not free, unless only a part of it was mounted here. */
+/* Whether the daemon goes on, for another mount of the store in this namespace. Then prints a
+ * message, because the store is not free, unless only a part of it was mounted here. */
 static bool goes_on(const struct leaving *leaving)
 {
     struct bale_mount_line other;
@@ -97,7 +97,8 @@ static int unmount_and_wait(struct leaving *leaving)
     leaving->daemon.pidfd = bale_daemon_end_open(leaving->daemon.pid);
     int status = bale_unmount(leaving->daemon.mount->point, leaving->how);
     if (status == BALE_EXIT_DONE && !leaving->how.lazy && !goes_on(leaving)) {
-        /* It stores everything, detaches its mount and ends; other namespaces lose theirs. */
+        /* the daemon stores everything, detaches its mount and ends; other namespaces lose the
+         * mount */
         if (leaving->how.others && leaving->daemon.pidfd >= 0)
             (void)syscall(SYS_pidfd_send_signal, leaving->daemon.pidfd, SIGTERM, NULL, 0);
         if (!bale_daemon_end_wait(&leaving->daemon) || !bale_daemon_end_report(&leaving->daemon))
@@ -117,7 +118,8 @@ static int not_allowed(const struct bale_mount_line *mount)
     return BALE_EXIT_UNMOUNT_USAGE;
 }
 
-/* A frozen mount may be being copied, and requests that wait for the thaw keep it busy. */
+/* Whether the mount may be unmounted: somebody may be copying a frozen one, and requests that wait
+ * for the thaw keep it busy. */
 static bool may_leave(int fd, const struct leaving *leaving, bool frozen)
 {
     if (!frozen)

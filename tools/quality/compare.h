@@ -1,4 +1,4 @@
-/* What a lossy copy of an array of numbers differs in from its original. */
+/* The differences between a lossy copy of an array of numbers and its original. */
 #ifndef BALE_TOOLS_QUALITY_COMPARE_H
 #define BALE_TOOLS_QUALITY_COMPARE_H
 

@@ -87,8 +87,8 @@ struct request {
     bool big_endian, json, force;
 };
 
-/* Takes what the header of NumPy's format says of the array: that of the original, as a copy's may
- * differ in nothing but elements. False, after a message: there is none, or of another array. */
+/* Reads the type and dims of the array from the header of the original, a NumPy file; a copy must
+ * have the same header. False, after a message: it is no such header. */
 static bool read_header(struct bale_quality_pair *pair)
 {
     uint8_t begin[1 << 16];
@@ -104,7 +104,7 @@ static bool read_header(struct bale_quality_pair *pair)
     return false;
 }
 
-/* What the options say of the array, read as those of a setting are. */
+/* What the options say about the array; they are parsed like those of a setting. */
 static int field_of_options(const struct bale_command *command, const struct request *request,
                             struct bale_quality_pair *pair)
 {
@@ -126,7 +126,7 @@ static int field_of_options(const struct bale_command *command, const struct req
     return 0;
 }
 
-/* What the copy's attribute says of it. */
+/* What the copy's attribute says about the array. */
 static int field_of_copy(const struct bale_command *command, struct bale_quality_pair *pair)
 {
     char text[512];

@@ -75,7 +75,7 @@ bool bale_attribute_wanted(const struct bale_attributes_rules *rules, const char
         return false;
     if (begins(name, SETTINGS))
         return rules->settings;
-    /* The label is set by the system on each side. */
+    /* the system sets the label on each side */
     return strcmp(name, "security.selinux") != 0;
 }
 

@@ -128,7 +128,7 @@ static int open_source(const struct bale_export *export, const char *path)
     return fd;
 }
 
-/* The export must not be written into the exported tree. */
+/* Whether the export may be written to path: not into the tree that is exported. */
 static bool may_go_to(const struct bale_export *export, const char *path)
 {
     return bale_output_path_check_store(bale_store_path(export->reader.store), path,
@@ -150,7 +150,7 @@ static int open_directory(const struct bale_export *export, const char *director
     return to;
 }
 
-/* Makes the name of the target durable, where that is not done by a sync of the file system. */
+/* Makes the name of the target durable, where a sync of the file system does not do that. */
 static int sync_above(const struct bale_transfer *transfer, int to)
 {
     int above = transfer->sync_each ? openat(to, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -205,7 +205,7 @@ static int to_directory(struct bale_export *export, int from, const struct targe
     return transfer.failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
 }
 
-/* What is written to is not moved, because its daemon knows the files. */
+/* Refuses to move from a store that somebody writes to, because its daemon knows the files. */
 static bool may_move(const struct bale_export *export, const struct target *target)
 {
     if (target->move && export->live)

@@ -72,7 +72,8 @@ static const struct bale_export *export_of(const struct outgoing *out)
     return out->task->transfer->arg;
 }
 
-/* Where no sync of the file system does it, an earlier run may have left it unsynced. */
+/* Whether the file is durable. Syncs it where no sync of the file system will, because an earlier
+ * run may have left it unsynced. */
 static bool is_synced(const struct outgoing *out)
 {
     const int flags = O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
@@ -242,7 +243,7 @@ static void export_end(struct outgoing *out, int err, bool kept)
 
 static void export_begin(struct outgoing *out, struct bale_scratch *scratch);
 
-/* In a move, tries again once that has given space back. False: that is no remedy. */
+/* In a move, tries again once the move has given space back. False: that does not help. */
 static bool tries_again(struct outgoing *out, int e, struct bale_scratch *scratch)
 {
     struct bale_transfer *transfer = out->task->transfer;

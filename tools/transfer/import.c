@@ -89,7 +89,8 @@ static int create_store(const char *path)
     return err;
 }
 
-/* A file that finds no space is tried again, and reported if that does not help. */
+/* Logs what no file reports: one that finds no space is tried again, and reported if that does not
+ * help. */
 static void log_other(enum bale_level level, const char *line)
 {
     (void)level;

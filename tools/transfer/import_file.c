@@ -101,7 +101,7 @@ static bool is_same(const struct incoming *in, const struct stat *st,
            mode == (in->st.st_mode & 07777);
 }
 
-/* A mount may have left it unsynced. */
+/* Whether an earlier run has stored the file already. A mount may have left it unsynced. */
 static bool is_there(const struct incoming *in)
 {
     struct bale_container_attr attr;
@@ -209,7 +209,8 @@ static int keep_attr(struct incoming *in)
     return (int)bale_wait_for(&in->wait);
 }
 
-/* Rounds what was not, because the file is short or begins with a hole: it is complete now. */
+/* Rounds what was not rounded, because the file is short or begins with a hole: it is complete
+ * now. */
 static int round_rest(struct incoming *in)
 {
     struct bale_round_stored round = {.offset = 0};

@@ -26,7 +26,7 @@ int bale_move_begin(struct bale_transfer *transfer)
         return BALE_OK;
     /* An opener whom a lease keeps waiting is seen by F_GETLEASE. */
     signal(SIGIO, SIG_IGN);
-    /* Who needs space must not wait until there is nothing left to copy. */
+    /* Prefer writers: who needs space must not wait until there is nothing left to copy. */
     pthread_rwlockattr_init(&kind);
     pthread_rwlockattr_setkind_np(&kind, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
     pthread_rwlock_init(&move->busy, &kind);

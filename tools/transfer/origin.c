@@ -51,8 +51,8 @@ void bale_origin_free(struct bale_origin *origin)
 
 /* ---- Who else has it open -------------------------------------------------------------------- */
 
-/* The client of a network file system grants no lease, or only one that it holds itself already, so
- * that "in use" means nothing there. */
+/* Whether the file system grants leases. The client of a network file system grants none, or only
+ * one that it holds itself already, so that "in use" means nothing there. */
 static bool has_leases(int fd, int e)
 {
     struct statfs fs;
@@ -133,9 +133,9 @@ const char *bale_origin_unhide(int dir, const char *name)
     return own;
 }
 
-/* Somebody who has found the name may be about to open the file, and then waits for the lease. So
- * first takes the name away; who waits by then is seen, and gets the file. 0 or an errno; EAGAIN:
- * there is somebody. */
+/* Removes the name of a file that nobody else has open. Somebody who has found the name may be
+ * about to open the file, and then waits for the lease. So this first takes the name away; who
+ * waits by then is seen, and gets the file. 0 or an errno; EAGAIN: somebody waits. */
 static int unlink_unopened(const struct bale_origin_name *one, int leased)
 {
     int dir = one->dir->from;
@@ -150,8 +150,8 @@ static int unlink_unopened(const struct bale_origin_name *one, int leased)
     return EAGAIN;
 }
 
-/* The directory keeps its times, for its copy: another run may copy them again. leased: the
- * file, open, with its lease; -1: without one. */
+/* Removes one name. The directory keeps its times, for its copy: another run may copy them again.
+ * leased: the open file with its lease; -1: without one. */
 static bool remove_name(struct bale_transfer *transfer, const struct bale_origin_name *one,
                         const struct stat *st, int leased)
 {
@@ -240,8 +240,8 @@ static void remove_file(struct bale_transfer *transfer, const struct bale_origin
     close(fd);
 }
 
-/* A link, fifo, socket or device is its attributes. Those of one with several names change when one
- * of them is removed. */
+/* Removes a link, fifo, socket or device if its copy is the same, and it was not changed. If it has
+ * several names, its times do not tell that: they change when one of the names is removed. */
 static void remove_special(struct bale_transfer *transfer, const struct bale_origin *origin)
 {
     const struct bale_origin_name *one = origin->names;

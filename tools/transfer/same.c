@@ -48,7 +48,7 @@ static uint64_t next_data(const struct bale_side *side, uint64_t at, uint64_t si
     return (uint64_t)data;
 }
 
-/* Asks for whole blocks, as reads without the page cache must, and gets less at the end of the file. */
+/* Reads whole blocks, as reads without the page cache must; gets less at the end of the file. */
 static bool read_plain(int fd, uint64_t at, size_t length, uint8_t *buffer)
 {
     while (length > 0) {

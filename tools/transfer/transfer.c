@@ -86,7 +86,7 @@ static int open_target(int dir, const char *name, mode_t mode, bool *made)
     return fd;
 }
 
-/* Nothing is copied that could not be removed. */
+/* Whether a move may copy the file: it copies nothing that it could not remove. */
 static bool may_move(struct bale_transfer *transfer, struct bale_tree_dir *dir, const char *name)
 {
     struct bale_tree_dir *in = dir->parent ? dir->parent : dir;

@@ -1,9 +1,12 @@
-/* The state, and one step of it:    u_tt + 2 g u_t = c^2 (laplacian u + s)          pressure:
- * damped acoustic waves   T_t = kappa laplacian T + heat_gain q           temperature, heated by
- * what the damping takes   q = 2 g_loss u_t^2 / c^2                        (g_loss: the rock's own
- * damping, without the sponge)  Leapfrog in time, 8th order in space for u and 2nd for T, f64. u
- * and T are 0 at the walls. Every point's value is computed from the same operands in the same
- * order whatever the number of threads, so results are bit-identical. */
+/* The state, and one step of it:
+ *
+ *   u_tt + 2 g u_t = c^2 (laplacian u + s)     pressure: damped acoustic waves
+ *   T_t = kappa laplacian T + heat_gain q      temperature: heated by what the damping takes
+ *   q = 2 g_loss u_t^2 / c^2                   g_loss: the rock's own damping, without the sponge
+ *
+ * Leapfrog in time; 8th order in space for u and 2nd for T; f64. u and T are 0 at the walls. Every
+ * point's value is computed from the same operands in the same order whatever the number of
+ * threads, so results are bit-identical. */
 #ifndef WAVE_STATE_H
 #define WAVE_STATE_H
 
