@@ -114,7 +114,8 @@ const struct bale_codec_about *bale_codec_about(uint8_t id);
 /* auto and then the list, in its order: i from 0 until NULL. */
 const struct bale_codec_about *bale_codec_at(size_t i);
 
-/* How many codecs that are not built in have a lower id: pictures give each codec a colour by it. */
+/* How many codecs that are not built in have a lower id: pictures give each codec a colour by
+ * it. */
 size_t bale_codec_order(uint8_t id);
 
 /* The codec's name, "auto" included; NULL for an unknown id. */

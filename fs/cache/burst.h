@@ -1,5 +1,5 @@
-/* Notices the beginning of a burst of writes, so that a GPU can be opened before the first flush: 32
- * MiB become dirty within a second. A program that appends to a log stays far below that. */
+/* Notices the beginning of a burst of writes, so that a GPU can be opened before the first flush:
+ * 32 MiB become dirty within a second. A program that appends to a log stays far below that. */
 #ifndef BALE_FS_CACHE_BURST_H
 #define BALE_FS_CACHE_BURST_H
 
@@ -16,8 +16,9 @@ struct bale_burst {
     atomic_uint_fast64_t bytes;    /* in it */
 };
 
-/* Counts bytes that became dirty at this time of the monotonic clock. True: with them it is a burst;
- * once in each second. Any thread; if two begin a second at once, the bytes of one are not counted. */
+/* Counts bytes that became dirty at this time of the monotonic clock. True: with them it is a
+ * burst; once in each second. Any thread; if two begin a second at once, the bytes of one are not
+ * counted. */
 bool bale_burst_note(struct bale_burst *burst, uint64_t now_ms, uint64_t bytes);
 
 #endif

@@ -61,8 +61,8 @@ static int has_data(struct bale_file *file, uint64_t offset, uint64_t end)
     return err == BALE_OK ? s.offset < end : err;
 }
 
-/* Where the copy ends: extents are copied whole, or as far as they have data. offset: nothing can be
- * copied. */
+/* Where the copy ends: extents are copied whole, or as far as they have data. offset: nothing can
+ * be copied. */
 static uint64_t end_of(struct bale_file *from, const struct bale_copy *copy, uint32_t extent)
 {
     struct bale_container_attr attr;
@@ -121,8 +121,8 @@ static int commit_frames(struct bale_file *file, const struct bale_copy_frames *
     return err;
 }
 
-/* Drops what the cache has of the range, which are zeros, but keeps what is dirty. Under file->lock,
- * which waiting drops. */
+/* Drops what the cache has of the range, which are zeros, but keeps what is dirty. Under
+ * file->lock, which waiting drops. */
 static void drop_clean(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     struct bale_extent *extent, *next;

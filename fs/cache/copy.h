@@ -20,11 +20,11 @@ struct bale_copy {
  * is dirty in the source, copies its frames as they are stored, and commits the target, with a
  * modification time of now. What a frame has and the file no longer shows is left out: such an
  * extent is encoded again. Result: the bytes copied from offset on, less than length at the end of
- * the source, or if much has been done already: call it again for the rest. BALE_E_UNSUPPORTED: read
- * and write instead. That is so if the setting or the extent size of the files differ, if the target
- * rounds elements or has data there, if the first extent is to be copied in part, or if it cannot be
- * read. Other errors are those of a commit; then nothing of the target has changed. The caller keeps
- * copy until done. */
+ * the source, or if much has been done already: call it again for the rest. BALE_E_UNSUPPORTED:
+ * read and write instead. That is so if the setting or the extent size of the files differ, if the
+ * target rounds elements or has data there, if the first extent is to be copied in part, or if it
+ * cannot be read. Other errors are those of a commit; then nothing of the target has changed. The
+ * caller keeps copy until done. */
 void bale_file_copy(struct bale_file *from, struct bale_file *to, struct bale_copy *copy,
                     bale_file_done *done, void *arg);
 

@@ -19,9 +19,9 @@ struct bale_copy_frames {
     uint64_t stored; /* their bytes */
 };
 
-/* Copies until end, or until much has been done. Errors of reading the source, of which BALE_E_CORRUPT
- * and BALE_E_UNSUPPORTED are of the source alone; BALE_E_NOMEM; those of writing. On a thread that may
- * block, no lock held. */
+/* Copies until end, or until much has been done. Errors of reading the source, of which
+ * BALE_E_CORRUPT and BALE_E_UNSUPPORTED are of the source alone; BALE_E_NOMEM; those of writing. On
+ * a thread that may block, no lock held. */
 int bale_copy_frames_write(struct bale_copy_frames *frames, struct bale_scratch *scratch);
 void bale_copy_frames_clear(struct bale_copy_frames *frames);
 

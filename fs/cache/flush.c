@@ -75,7 +75,8 @@ enum written {
 };
 
 /* Counts a piece that was written, as the thread that is writing. As long as one is left the flush
- * stays; the last one is counted under file->lock, so that either this thread or more_job ends it. */
+ * stays; the last one is counted under file->lock, so that either this thread or more_job ends
+ * it. */
 static enum written count_written(struct bale_flush *flush)
 {
     struct bale_file *file = flush->change->file;

@@ -25,7 +25,8 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
     for (size_t i = 0; i < count; i++) {
         struct bale_file *f = files[i];
         pthread_mutex_lock(&f->lock);
-        /* Without dirty extents, only times or size have changed, or the flush under way has all. */
+        /* Without dirty extents, only times or size have changed, or the flush under way has
+         * all. */
         bool old = f->dirty_first ? f->dirty_first->dirtied_ms + age_ms <= now : !f->change;
         bool due = age_ms == 0 || old;
         due = due && !(f->changes && f->changes->kind == BALE_CHANGE_FLUSH);

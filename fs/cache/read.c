@@ -317,8 +317,8 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     read_finish(file, op, err);
 }
 
-/* Everything was in the cache. The program gets it first: starting to read ahead wakes threads, which
- * takes as long as a request. */
+/* Everything was in the cache. The program gets it first: starting to read ahead wakes threads,
+ * which takes as long as a request. */
 static void read_hit(struct bale_file *file, uint64_t offset, uint64_t end, struct bale_read *read,
                      bale_file_done *done, void *arg)
 {

@@ -99,7 +99,8 @@ int bale_container_open_empty(struct bale_io *io, const struct bale_container_co
                               const struct bale_container_attr *defaults,
                               struct bale_container **container);
 
-/* A read that finds so often in a row that the data has moved gives up: no honest writer makes it. */
+/* A read that finds so often in a row that the data has moved gives up: no honest writer makes
+ * it. */
 #define BALE_MOVED_TRIES 1000
 
 /* For a container that follows: looks for a newer root, and goes on with what it refers to. 1:

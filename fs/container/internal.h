@@ -1,7 +1,7 @@
 /* What the sources of a container share. Calls go one way: repair.c, restore.c, rootless.c and
  * salvage.c, open.c and transaction.c, check.c, usage.c and read.c, map.c, follow.c, choose.c,
- * history.c, candidates.c, clone.c, commit.c and verify.c, container.c, space.c, the index, evidence.c,
- * frame_io.c.
+ * history.c, candidates.c, clone.c, commit.c and verify.c, container.c, space.c, the index,
+ * evidence.c, frame_io.c.
  *
  * Locks, in this order: the writer lock (busy), first_lock, index_lock, space.lock. Only the owner
  * of the writer lock changes index, root and attributes, so it may read them without index_lock. */
@@ -135,7 +135,7 @@ void bale_container_root_attr(const struct bale_root *root, struct bale_containe
  * not there yet: map and read it again. Not with a lock. */
 bool bale_container_reconsider(struct bale_container *container, int err);
 
-/* ---- choose.c, verify.c ------------------------------------------------------------------------ */
+/* ---- choose.c, verify.c ---------------------------------------------------------------------- */
 
 /* The result of FORMAT.md section 8 for a container's first bytes. */
 struct bale_root_choice {

@@ -121,7 +121,8 @@ static bool is_dying(uint32_t pid, int64_t since)
     return (pending | of_process) >> (SIGKILL - 1) & 1 || (!seen && now_ms() - since >= UNSEEN_MS);
 }
 
-/* False: the request waits for no thread and has no handler; it has ended, or goes on without one. */
+/* False: the request waits for no thread and has no handler; it has ended, or goes on without
+ * one. */
 static bool look_at(struct bale_relief *relief, uint64_t unique, int64_t since)
 {
     uint32_t pid = 0;

@@ -15,13 +15,15 @@ struct bale_descriptors {
 /* Raises the limit of open descriptors as far as that is allowed, and divides them up. */
 struct bale_descriptors bale_descriptors_raise(void);
 
-/* How many open directories are kept open, with a batch of entries each, at a memory cap in bytes. */
+/* How many open directories are kept open, with a batch of entries each, at a memory cap in
+ * bytes. */
 unsigned bale_directories_kept(const struct bale_descriptors *descriptors, uint64_t cap);
 
 /* How many threads shall receive requests. */
 unsigned bale_request_threads(void);
 /* The most bytes of one write request, at a memory cap in bytes: each write that waits keeps as
- * much besides the cap, and each thread that receives requests has a buffer of that size within it. */
+ * much besides the cap, and each thread that receives requests has a buffer of that size within
+ * it. */
 unsigned bale_max_write(uint64_t cap);
 
 /* Processor time of this process, microseconds. */

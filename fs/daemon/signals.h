@@ -10,8 +10,8 @@ struct bale_daemon_signals {
     int ended;   /* eventfd that the session writes to when the file system is gone, or -1 */
 };
 
-/* Blocks SIGTERM, SIGINT, SIGHUP and SIGUSR1 for this thread and those it starts later. 0 or a negative
- * bale_err; close afterwards in either case. */
+/* Blocks SIGTERM, SIGINT, SIGHUP and SIGUSR1 for this thread and those it starts later. 0 or a
+ * negative bale_err; close afterwards in either case. */
 int bale_daemon_signals_open(struct bale_daemon_signals *signals);
 void bale_daemon_signals_close(struct bale_daemon_signals *signals);
 
@@ -23,8 +23,8 @@ enum bale_daemon_event {
     BALE_DAEMON_PAUSE_OVER,
 };
 
-/* Waits for one of these. lifeline: as in struct bale_mount_options; while there is one, signals that
- * ask for the end are dropped. 0: none. pause_ms: -1 for no limit. */
+/* Waits for one of these. lifeline: as in struct bale_mount_options; while there is one, signals
+ * that ask for the end are dropped. 0: none. pause_ms: -1 for no limit. */
 enum bale_daemon_event bale_daemon_signals_wait(const struct bale_daemon_signals *signals,
                                                 int lifeline, int pause_ms);
 

@@ -30,9 +30,9 @@ struct bale_fusermount {
 struct bale_fusermount bale_fusermount(const char *mountpoint, bool lazy, bool quiet);
 
 /* Takes the mount out of the tree, if the mount at the path still has that device and no program
- * uses it. As root, the first call has the kernel mark the mount as unused, and a later one succeeds
- * if nobody has looked a path up in it since; otherwise, if due is set, fusermount3 unmounts. True:
- * it is gone. Other threads must serve requests. */
+ * uses it. As root, the first call has the kernel mark the mount as unused, and a later one
+ * succeeds if nobody has looked a path up in it since; otherwise, if due is set, fusermount3
+ * unmounts. True: it is gone. Other threads must serve requests. */
 bool bale_mount_expire(const char *mountpoint, uint64_t device, bool due);
 
 /* Makes the kernel write back its dirty pages and takes the mount out of the tree, if the mount at

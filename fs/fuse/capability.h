@@ -10,8 +10,8 @@
 
 #define BALE_CAPABILITY_MAX 64
 
-/* The attribute was set (value) or is gone (NULL). A value is put back when the file is closed. Waits
- * while the last one is being put back, which a store that stalls holds up. */
+/* The attribute was set (value) or is gone (NULL). A value is put back when the file is closed.
+ * Waits while the last one is being put back, which a store that stalls holds up. */
 void bale_capability_set(struct bale_mount *mount, struct bale_node *node, const void *value,
                          size_t size);
 

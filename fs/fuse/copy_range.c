@@ -1,5 +1,5 @@
-/* copy_file_range(2), which cp uses. What cannot be copied as it is stored gets EOPNOTSUPP: then the
- * kernel reads and writes. */
+/* copy_file_range(2), which cp uses. What cannot be copied as it is stored gets EOPNOTSUPP: then
+ * the kernel reads and writes. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -1,8 +1,8 @@
-/* Drops what the kernel caches. Of files whose elements are rounded, so that everybody reads what is
- * stored: pages that were written back through a mapping, and all pages once a file becomes lossy.
- * And names and files that a request that was given up may have changed. A thread of its own tells
- * the kernel, because that waits for pages to be written back and for locks of directories, which
- * depends on requests that session threads and the volume's serve. */
+/* Drops what the kernel caches. Of files whose elements are rounded, so that everybody reads what
+ * is stored: pages that were written back through a mapping, and all pages once a file becomes
+ * lossy. And names and files that a request that was given up may have changed. A thread of its own
+ * tells the kernel, because that waits for pages to be written back and for locks of directories,
+ * which depends on requests that session threads and the volume's serve. */
 #ifndef BALE_FS_FUSE_DROP_H
 #define BALE_FS_FUSE_DROP_H
 

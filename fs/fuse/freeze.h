@@ -1,5 +1,6 @@
 /* Freezing a mount: requests that change the store are kept back until the thaw, except those that
- * only make a name. (The volume keeps back the data that is written meanwhile: fs/cache/volume.h.) */
+ * only make a name. (The volume keeps back the data that is written meanwhile:
+ * fs/cache/volume.h.) */
 #ifndef BALE_FS_FUSE_FREEZE_H
 #define BALE_FS_FUSE_FREEZE_H
 

@@ -114,7 +114,8 @@ static inline void bale_mount_count_error(struct bale_mount *mount, int e)
 }
 
 /* The node of a request. Never NULL for the number in a request's header, because bale_session
- * checks that one, but for a lookup of "."; NULL for a number in its arguments if no node has it. */
+ * checks that one, but for a lookup of "."; NULL for a number in its arguments if no node has
+ * it. */
 static inline struct bale_node *bale_node_of(struct bale_mount *mount, fuse_ino_t ino)
 {
     return ino == FUSE_ROOT_ID ? bale_nodes_root(mount->nodes)

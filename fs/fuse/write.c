@@ -14,9 +14,9 @@
 #include "fs/fuse/unsynced.h"
 #include "kernels/base/working_for.h"
 
-/* A write may have to wait for memory, and can be interrupted there. One that waits for old contents
- * is given up if its caller dies, and what it has not written by then stays as it is. References:
- * the handler's, the callback's that replies, and one for an interrupt under way. */
+/* A write may have to wait for memory, and can be interrupted there. One that waits for old
+ * contents is given up if its caller dies, and what it has not written by then stays as it is.
+ * References: the handler's, the callback's that replies, and one for an interrupt under way. */
 struct write_op {
     struct bale_interruptible interruptible;
     struct bale_request *request; /* once the handler has ended before the callback */

@@ -8,9 +8,9 @@
 #include "fs/fuse/mount.h"
 
 /* A path by which system calls reach an attribute of a node. It leads through the open file's
- * descriptor, or else through the node's own; for an ACL of the mount's root, through the descriptor
- * of .balefs/top; for a symbolic link, through its directory's descriptor and its name, which the
- * call must not follow. */
+ * descriptor, or else through the node's own; for an ACL of the mount's root, through the
+ * descriptor of .balefs/top; for a symbolic link, through its directory's descriptor and its name,
+ * which the call must not follow. */
 struct bale_xattr_path {
     int fd;
     struct bale_file *file; /* referenced, or NULL */

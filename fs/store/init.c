@@ -234,7 +234,7 @@ int bale_store_init_missing(const char *path, struct bale_reason *why)
     return lstat(inside, &st) == 0 ? BALE_OK : bale_store_init(path, &config, why);
 }
 
-/* ---- Closing ---------------------------------------------------------------------------------- */
+/* ---- Closing --------------------------------------------------------------------------------- */
 
 static int shut(struct bale_store *store, struct bale_reason *why)
 {

@@ -288,7 +288,7 @@ void bale_sessions_free(struct bale_store *store)
     store->sessions.list = (struct bale_session_list){0};
 }
 
-/* ---- States ----------------------------------------------------------------------------------- */
+/* ---- States ---------------------------------------------------------------------------------- */
 
 /* Data of an earlier session of this mount that is still listed is on its way to the disk. A reader
  * can trust such a session, but to a writer certain means durable. */

@@ -13,7 +13,7 @@
 #include "fs/store/file.h"
 #include "fs/store/internal.h"
 
-/* ---- Its version ------------------------------------------------------------------------------ */
+/* ---- Its version ----------------------------------------------------------------------------- */
 
 static bool find_version(const struct bale_store *store, struct bale_sessions_version *version)
 {

@@ -163,7 +163,8 @@ int bale_store_top_inherit(const struct bale_store *store)
         return 0;
     if (fstat(store->top_fd, &top) != 0 || fstat(store->root_fd, &st) != 0)
         return errno;
-    /* A user may have put a directory of root's there: its group is not for the user's new files. */
+    /* A user may have put a directory of root's there: its group is not for the user's new
+     * files. */
     if (st.st_uid != 0 && top.st_uid != st.st_uid)
         return 0;
     if (top.st_gid != st.st_gid &&

@@ -43,7 +43,8 @@ struct bale_auto_lz {
 struct bale_auto_lz bale_auto_lz(struct bale_auto *a, uint32_t length);
 
 /* Whether zstd:1 needs so many bytes, less 1/32, for up to BALE_AUTO_SAMPLE_MAX bytes: by a parse
- * of its own, which finds what the other one hides behind shorter matches, and ends when it knows. */
+ * of its own, which finds what the other one hides behind shorter matches, and ends when it
+ * knows. */
 bool bale_auto_zstd_needs(struct bale_auto *a, const uint8_t *raw, uint32_t length, uint64_t bytes);
 
 /* Estimates the size in gpulz, in bytes, with symbols of this size: two bytes or more. */

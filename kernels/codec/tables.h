@@ -1,8 +1,8 @@
 /* The tables that host and device exchange about the chunks of a batch. Both sides are
- * little-endian. Each chunk has a cell of device memory; the cells lie one behind the other. A chunk
- * of more than BALE_CUDA_CELL bytes, of a codec with cells, has as many cells as its raw bytes fill,
- * and an entry for each: its raw bytes lie in them without gaps, and so do its stored bytes in the
- * packed cells, from the first one on. */
+ * little-endian. Each chunk has a cell of device memory; the cells lie one behind the other. A
+ * chunk of more than BALE_CUDA_CELL bytes, of a codec with cells, has as many cells as its raw
+ * bytes fill, and an entry for each: its raw bytes lie in them without gaps, and so do its stored
+ * bytes in the packed cells, from the first one on. */
 #ifndef BALE_KERNELS_CODEC_TABLES_H
 #define BALE_KERNELS_CODEC_TABLES_H
 

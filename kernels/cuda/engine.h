@@ -4,8 +4,9 @@
  * device does.
  *
  * Locks: pinning, then mutex. Calls go one way: plugin.c and measure.c call engine.c; that starts
- * supervisor.c and worker.c; these call devices.c, items.c, results.c and completion.c. The sources below have
- * no thread and do not know the engine: queue.c, pinned.c, and the device behind device.h. */
+ * supervisor.c and worker.c; these call devices.c, items.c, results.c and completion.c. The sources
+ * below have no thread and do not know the engine: queue.c, pinned.c, and the device behind
+ * device.h. */
 #ifndef BALE_KERNELS_CUDA_ENGINE_H
 #define BALE_KERNELS_CUDA_ENGINE_H
 
@@ -188,8 +189,8 @@ void *bale_cuda_supervisor_thread(void *argument);
 
 /* pinner.c */
 
-/* Pins the first range for new contexts, unless they have all that is pinned: BALE_OK, or a negative
- * bale_err with why. With pinning, as the next one. */
+/* Pins the first range for new contexts, unless they have all that is pinned: BALE_OK, or a
+ * negative bale_err with why. With pinning, as the next one. */
 int bale_cuda_pin_first(struct cuda_engine *engine, struct bale_reason *why);
 /* Unpins all ranges, for the contexts go. */
 void bale_cuda_unpin_all(struct cuda_engine *engine);
@@ -220,11 +221,12 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 /* devices.c */
 
 /* Whether the memory that the engine would take is free on the device, besides what it has there:
- * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the device lose nothing. */
+ * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the
+ * device lose nothing. */
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
                          struct bale_reason *why);
-/* Whether another program needs the memory that this one would take again. Calls the driver: without
- * the mutex. */
+/* Whether another program needs the memory that this one would take again. Calls the driver:
+ * without the mutex. */
 bool bale_cuda_is_pressed(struct cuda_engine *engine);
 /* Opens all devices: BALE_OK, or a negative bale_err with why. opening has begin_ns and the phases
  * so far; complete it is the one of the engine's stats. */

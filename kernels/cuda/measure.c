@@ -78,8 +78,8 @@ static uint32_t fill_chunks(struct bale_gpu_trial *trial, const struct bale_cuda
     return cells;
 }
 
-/* The stored bytes of a frame's chunks from cell *c on, and of its part; *c becomes the next frame's
- * first cell. */
+/* The stored bytes of a frame's chunks from cell *c on, and of its part; *c becomes the next
+ * frame's first cell. */
 static uint64_t stored_of(const struct bale_gpu_trial *trial, const struct bale_cuda_host *host,
                           uint32_t cells, uint32_t *c)
 {

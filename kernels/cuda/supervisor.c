@@ -121,7 +121,8 @@ static bool is_idle(const struct cuda_engine *engine, unsigned ms)
     return !has_work(engine) && bale_clock_ns() - engine->idle_ns >= ms * BALE_MILLISECOND_NS;
 }
 
-/* Whether to close the devices: hung and back, lost in quarantine, asked for, or unused for long. */
+/* Whether to close the devices: hung and back, lost in quarantine, asked for, or unused for
+ * long. */
 static bool should_close(const struct cuda_engine *engine)
 {
     bool shared = !is_exclusive(engine);

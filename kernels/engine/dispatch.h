@@ -50,16 +50,16 @@ void bale_dispatch_set_choice(struct bale_engine *engine, enum bale_engine_choic
  * not wait for a call that hangs in the driver; it leaves what the call needs when it returns. */
 int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
 
-/* Gives the GPU's context back as soon as the engine has nothing to do on it; the next batch takes it
- * again. Any thread. */
+/* Gives the GPU's context back as soon as the engine has nothing to do on it; the next batch takes
+ * it again. Any thread. */
 void bale_dispatch_release_gpu(struct bale_engine *engine);
 
 /* Much work is about to come: a GPU that was given back is opened, in the background. Any thread;
  * short. */
 void bale_dispatch_wake_gpu(struct bale_engine *engine);
 
-/* Calls call(arg) if no memory is pinned now, and keeps it so meanwhile: as while_unpinned of struct
- * bale_gpu. Returns whether it was called. */
+/* Calls call(arg) if no memory is pinned now, and keeps it so meanwhile: as while_unpinned of
+ * struct bale_gpu. Returns whether it was called. */
 bool bale_dispatch_while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg);
 
 /* Whether destroy has abandoned a thread that hangs in the driver of a GPU. The process must

@@ -191,10 +191,9 @@ static void wake_worker(struct bale_dispatch *d, bool more)
     bale_work_queue_wake(d->queue, 1);
 }
 
-/* An item's done, on a thread of the GPU engine's, which has the next batch to begin. So a worker of
- * the CPU engine calls the owner's done, or does the item if the GPU did not.
- * A quarantined item goes back to its owner undone, because only the owner has other memory for
- * its output. */
+/* An item's done, on a thread of the GPU engine's, which has the next batch to begin. So a worker
+ * of the CPU engine calls the owner's done, or does the item if the GPU did not. A quarantined item
+ * goes back to its owner undone, because only the owner has other memory for its output. */
 static void batch_item_done(struct bale_item *item)
 {
     struct bale_batch_item *entry = item->owner;

@@ -9,7 +9,8 @@
  * measured. Each trial that finds the GPU slow doubles the time to the next one. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)
-/* What opening takes while no opening was measured; and what it takes where the context was kept. */
+/* What opening takes while no opening was measured; and what it takes where the context was
+ * kept. */
 #define OPENING_NS ((uint64_t)300 * 1000000u)
 #define KEPT_NS ((uint64_t)10 * 1000000u)
 /* An open GPU is not looked at again before this: it stays so for longer without work. */

@@ -200,10 +200,10 @@ struct bale_gpu {
      * item's memory: host memory must have been pinned. The codec of a decode is the one in the
      * frame, not frame.codec. Short. */
     bool (*takes)(struct bale_engine *engine, const struct bale_item *item);
-    /* Pins memory, so that the devices read and write it where it is. May take long. Once for
-     * each range; it stays pinned until destroy, and the caller keeps it mapped, with the same
-     * pages but for while_unpinned, until the process ends. An item may lie across ranges that touch. 0, or a negative
-     * bale_err and nothing has changed. */
+    /* Pins memory, so that the devices read and write it where it is. May take long. Once for each
+     * range; it stays pinned until destroy, and the caller keeps it mapped, with the same pages but
+     * for while_unpinned, until the process ends. An item may lie across ranges that touch. 0, or a
+     * negative bale_err and nothing has changed. */
     int (*pin)(struct bale_engine *engine, void *memory, size_t size);
     /* Short, as the next two: the dispatcher calls it before and after each batch. */
     void (*stats)(struct bale_engine *engine, struct bale_gpu_stats *stats);
@@ -211,9 +211,9 @@ struct bale_gpu {
     void (*release)(struct bale_engine *engine);
     /* Work is about to come: opens what was given back, in the background. */
     void (*wake)(struct bale_engine *engine);
-    /* Calls call(arg) if no context is there, so that no memory is pinned: it may give back the pages
-     * of ranges that pin was called for, until it returns. Returns whether it was called. call
-     * calls nothing of the engine. */
+    /* Calls call(arg) if no context is there, so that no memory is pinned: it may give back the
+     * pages of ranges that pin was called for, until it returns. Returns whether it was called.
+     * call calls nothing of the engine. */
     bool (*while_unpinned)(struct bale_engine *engine, void (*call)(void *arg), void *arg);
 
     /* The rest is for a process that has memory of its own on the devices, in CUDA's primary

@@ -12,7 +12,8 @@ enum {
     FEW_AT_FIRST = 11,
     FEW = 7,
 
-    /* Each 2^this bytes without a match, the search takes a longer step; where literals are many. */
+    /* Each 2^this bytes without a match, the search takes a longer step; where literals are
+     * many. */
     SKIP = 6,
     SKIP_MANY = 5,
 };

@@ -2,9 +2,9 @@
  * (kernels/cusz/sizes.h), for tests/bench/paper-cusz. What it makes stays in memory.
  *
  * usage: cusz_sweep FILE BOUND X Y Z PIPELINE: f32, in extents and chunks of 1 MiB. Prints a JSON
- * object: the sizes, bytes raw and stored, MB/s of the best of RUNS, and nanoseconds an element of each
- * stage, all in CPU time.
- * usage: cusz_sweep bins: microseconds that a codebook of so many different tokens takes. */
+ * object: the sizes, bytes raw and stored, MB/s of the best of RUNS, and nanoseconds an element of
+ * each stage, all in CPU time. usage: cusz_sweep bins: microseconds that a codebook of so many
+ * different tokens takes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -19,7 +19,8 @@ static unsigned char *free_blocks, *arena;
 static size_t arena_used = ARENA;
 static unsigned char *zeros;
 
-/* Uses huge pages: small ones would be faulted in one by one, which is not part of the transport. */
+/* Uses huge pages: small ones would be faulted in one by one, which is not part of the
+ * transport. */
 static unsigned char *block_take(void)
 {
     unsigned char *block = NULL;
@@ -83,7 +84,8 @@ static void block_free(struct memfs_block *block)
     *block = (struct memfs_block){NULL, 0};
 }
 
-/* Makes room for the bytes from `from` to `to`, which the caller writes; other new bytes are zero. */
+/* Makes room for the bytes from `from` to `to`, which the caller writes; other new bytes are
+ * zero. */
 static bool block_grow(struct memfs_block *block, size_t from, size_t to)
 {
     if (block->capacity >= to)

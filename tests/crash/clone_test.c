@@ -1,5 +1,5 @@
-/* Frames that were cloned from another container, and a loss of power at any time: the file opens as
- * one of its commits left it. */
+/* Frames that were cloned from another container, and a loss of power at any time: the file opens
+ * as one of its commits left it. */
 #include <string.h>
 
 #include "format/err.h"

@@ -201,7 +201,8 @@ static size_t compare(struct state *state, const struct commit *commit, bool liv
     return lost;
 }
 
-/* The commit of the greatest slot that is neither first nor second; NULL: both slots are damaged. */
+/* The commit of the greatest slot that is neither first nor second; NULL: both slots are
+ * damaged. */
 static const struct commit *serving(const struct state *state, size_t first, size_t second)
 {
     size_t newest = (size_t)state->roots.newest, older = 1 - newest;

@@ -230,7 +230,8 @@ static inline void codec_check_encoded(struct codec_items *list, unsigned i)
     uint8_t *back = codec_room(list, i, 0);
     struct bale_frame frame;
 
-    /* What does not suit a codec that knows arrays is left to auto's choice, and that to the CPU. */
+    /* What does not suit a codec that knows arrays is left to auto's choice, and that to the
+     * CPU. */
     if (item->status == BALE_E_INVALID && bale_codec_has_field(item->setting.codec) &&
         job->frame[FRAME_AT_CODEC] != item->setting.codec)
         return;

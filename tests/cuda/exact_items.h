@@ -114,8 +114,8 @@ static inline void exact_add(struct exact_items *list, struct bale_setting setti
     exact_encode_on_cpu(list, job);
 }
 
-/* A frame of one value is the host's; and one for which a codec that knows arrays left the choice to
- * auto may be. */
+/* A frame of one value is the host's; and one for which a codec that knows arrays left the choice
+ * to auto may be. */
 static inline void exact_drop_zero(struct exact_items *list)
 {
     unsigned kept = 0;

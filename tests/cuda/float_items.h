@@ -1,5 +1,5 @@
-/* Arrays for the codec float: of each type, in rows and planes, of kinds for which an encoder chooses
- * something else. */
+/* Arrays for the codec float: of each type, in rows and planes, of kinds for which an encoder
+ * chooses something else. */
 #ifndef BALE_TESTS_CUDA_FLOAT_ITEMS_H
 #define BALE_TESTS_CUDA_FLOAT_ITEMS_H
 

@@ -1,6 +1,6 @@
-/* What the CUDA engine gives back while it has no work, and when: first the memory for batches, then
- * the context; and that the next batch, or word that one comes, brings it back. Skipped where there
- * is no GPU. usage: idle_test PLUGIN */
+/* What the CUDA engine gives back while it has no work, and when: first the memory for batches,
+ * then the context; and that the next batch, or word that one comes, brings it back. Skipped where
+ * there is no GPU. usage: idle_test PLUGIN */
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -157,7 +157,8 @@ static void test_pressure(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints);
 }
 
-/* The memory is not there any more when it is wanted again: the CPU goes on, and the context goes. */
+/* The memory is not there any more when it is wanted again: the CPU goes on, and the context
+ * goes. */
 static void test_no_memory(struct rig *rig)
 {
     const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};

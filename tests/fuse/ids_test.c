@@ -1,4 +1,5 @@
-/* Owners of files, and what other users may do with them. If run by root, it becomes other users. */
+/* Owners of files, and what other users may do with them. If run by root, it becomes other
+ * users. */
 #include "tests/fuse/where.h"
 
 #include <grp.h>

@@ -33,7 +33,8 @@
 #ifndef BALE_TESTS_SUPPORT_FAKE_WORDS_H
 #define BALE_TESTS_SUPPORT_FAKE_WORDS_H
 
-/* The number of a word in BALE_FAKE_GPU; 1 for a word without a number, 0 if the word is not there. */
+/* The number of a word in BALE_FAKE_GPU; 1 for a word without a number, 0 if the word is not
+ * there. */
 unsigned fake_word(const char *word);
 
 void fake_pause_us(unsigned us);

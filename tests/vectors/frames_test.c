@@ -83,8 +83,8 @@ static void check_encode(const char *name, const struct file *in, const struct f
     free(out);
 }
 
-/* Likewise each chunk, with the frame's extent part: by hand, or by the first encoder, it is another
- * one than learn makes. */
+/* Likewise each chunk, with the frame's extent part: by hand, or by the first encoder, it is
+ * another one than learn makes. */
 static void check_encode_chunks(const struct file *in, const struct file *raw,
                                 const struct bale_frame *frame)
 {

@@ -1,4 +1,5 @@
-/* What both pictures of speeds share: size, style, colours, text, panels, and the axis of speeds. */
+/* What both pictures of speeds share: size, style, colours, text, panels, and the axis of
+ * speeds. */
 #ifndef BALE_TOOLS_BENCH_PICTURE_H
 #define BALE_TOOLS_BENCH_PICTURE_H
 

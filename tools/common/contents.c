@@ -116,7 +116,8 @@ static void note(struct bale_damage *damage, const struct bale_fault *fault, uin
 }
 
 /* Reads bytes [from, to) of one segment. Where another machine writes, the pages that this one has
- * of the container may be older than the root: what looks damaged is read once more, without them. */
+ * of the container may be older than the root: what looks damaged is read once more, without
+ * them. */
 static int read_frame(const struct bale_contents *contents, struct bale_scratch *scratch,
                       const struct bale_segment *segment, uint64_t from, uint64_t to, uint8_t *raw,
                       struct bale_fault *fault)

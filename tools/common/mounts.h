@@ -42,7 +42,8 @@ bool bale_mounts_beside(const struct bale_mount_line *mount, struct bale_mount_l
  * as well as its device number: the kernel gives the number of one that has ended to the next. */
 bool bale_mounts_seen_by(const char *process, const struct bale_mount_line *mount);
 
-/* True if the process, a name in /proc, can see no mount of the store. False also if it has ended. */
+/* True if the process, a name in /proc, can see no mount of the store. False also if it has
+ * ended. */
 bool bale_mounts_lost_by(const char *process, const char *store);
 
 /* The path of real, which is absolute and without symbolic links, in the mount that shows the

@@ -1,4 +1,5 @@
-/* How far a scrub of a store has come, in .balefs/scrub.json, so that the next run goes on there. */
+/* How far a scrub of a store has come, in .balefs/scrub.json, so that the next run goes on
+ * there. */
 #ifndef BALE_TOOLS_INSPECT_SCRUB_STATE_H
 #define BALE_TOOLS_INSPECT_SCRUB_STATE_H
 

@@ -232,7 +232,8 @@ static void *survey_thread(void *arg)
     return NULL;
 }
 
-/* Whether something waits in the mount that path lies in, so that a walk may have to wait for it. */
+/* Whether something waits in the mount that path lies in, so that a walk may have to wait for
+ * it. */
 static bool requests_wait(const char *path, struct bale_control_status *status)
 {
     return bale_control_status_by_name(path, status) &&

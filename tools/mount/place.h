@@ -14,7 +14,8 @@ char *bale_place_inside(const char *mnt);
  * is mounted yet; otherwise a message says which one. */
 bool bale_place_is_free(const char *mnt);
 
-/* Makes inside, as above, of what is mounted at mnt the working directory. False after a message. */
+/* Makes inside, as above, of what is mounted at mnt the working directory. False after a
+ * message. */
 bool bale_place_enter(const char *mnt, const char *inside);
 
 #endif

@@ -15,13 +15,13 @@ bool bale_link_first(struct bale_transfer *transfer, struct bale_tree_dir *dir, 
 void bale_link_made(struct bale_transfer *transfer, struct bale_link *link, bool made,
                     bool damaged);
 
-/* For a move (else it does nothing): this name of the link has its copy. The file is removed once all
- * of its names have, unless one of them is not whole. */
+/* For a move (else it does nothing): this name of the link has its copy. The file is removed once
+ * all of its names have, unless one of them is not whole. */
 void bale_link_move(struct bale_transfer *transfer, struct bale_link *link,
                     struct bale_tree_dir *dir, const char *name, bool whole);
 
-/* Another name of a file of a move was changed by this walk, which gave the file a new ctime, that of
- * st. */
+/* Another name of a file of a move was changed by this walk, which gave the file a new ctime, that
+ * of st. */
 void bale_link_renamed(struct bale_transfer *transfer, const struct stat *st);
 
 /* Tells which files are not removed because they have names that the walk did not find. */

@@ -33,8 +33,8 @@ void bale_origin_free(struct bale_origin *origin);
 void bale_origin_remove(struct bale_transfer *transfer, struct bale_origin *origin,
                         struct bale_scratch *scratch);
 
-/* Gives a file its name again that a killed move had hidden before it would have removed it. Returns
- * the name that the file has. */
+/* Gives a file its name again that a killed move had hidden before it would have removed it.
+ * Returns the name that the file has. */
 const char *bale_origin_unhide(int dir, const char *name);
 
 #endif

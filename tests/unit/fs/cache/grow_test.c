@@ -61,7 +61,8 @@ static struct bale_volume *make_volume(uint64_t memory, int reserve_fd)
     return volume;
 }
 
-/* How far it grows depends on the machine; never does what is dirty exceed what the reserve takes. */
+/* How far it grows depends on the machine; never does what is dirty exceed what the reserve
+ * takes. */
 static void grows(void)
 {
     char path[] = "/tmp/bale-grow-test-XXXXXX";

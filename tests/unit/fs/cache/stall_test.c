@@ -1,7 +1,7 @@
 /* A backing file system that stalls. Writes that do take no thread of the engine's: it decodes what
  * others read meanwhile; and a file that has nothing to store is closed. Nor do closes keep others
- * from reading whose callers write. Reads of a file's index keep nobody from its attributes. What is
- * given up while it waits is not done. */
+ * from reading whose callers write. Reads of a file's index keep nobody from its attributes. What
+ * is given up while it waits is not done. */
 #include <fcntl.h>
 #include <semaphore.h>
 #include <stdatomic.h>
@@ -71,7 +71,8 @@ static void let_go(void)
         sem_post(&go);
 }
 
-/* False: nobody posted it. Then what it waits for lies on the caller's stack: lets go, and waits. */
+/* False: nobody posted it. Then what it waits for lies on the caller's stack: lets go, and
+ * waits. */
 static bool posted(sem_t *done)
 {
     struct timespec until;

@@ -28,7 +28,8 @@ static uint32_t start_of(const uint8_t *bytes)
 }
 
 /* How many of the runs of bytes of old that the model no longer has are in a file; one run in each
- * 20 bytes. Most are not, as none in the file starts like them: a search for each would take long. */
+ * 20 bytes. Most are not, as none in the file starts like them: a search for each would take
+ * long. */
 static unsigned left_in(const struct memory_file *file, const struct rig *rig, const uint8_t *old)
 {
     static bool starts[STARTS];

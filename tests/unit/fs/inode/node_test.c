@@ -354,7 +354,8 @@ static void test_replaced(void)
     CHECK_EQ(unlink("kept"), 0);
 }
 
-/* Numbers find their node while it is known, and none afterwards, also if its slot is used again. */
+/* Numbers find their node while it is known, and none afterwards, also if its slot is used
+ * again. */
 static void test_numbers(void)
 {
     enum { MANY = 5000 }; /* several blocks of slots */

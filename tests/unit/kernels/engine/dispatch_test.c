@@ -244,7 +244,8 @@ static void test_destroy(const char *faults)
     free(items);
 }
 
-/* What is given back comes back with word of work, or with a batch. Without a GPU both do nothing. */
+/* What is given back comes back with word of work, or with a batch. Without a GPU both do
+ * nothing. */
 static void test_release_and_wake(void)
 {
     struct rig rig;

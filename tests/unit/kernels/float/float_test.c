@@ -207,8 +207,8 @@ static void test_decimals(void)
     CHECK(round_trip(&found, many, CHUNK) < CHUNK * 2 / 5); /* 20 bits of 64, and exceptions */
 }
 
-/* Decimals whose patterns differ in all bits, with numbers that are missing: the type is found, byte
- * order and place included, and the integers are. */
+/* Decimals whose patterns differ in all bits, with numbers that are missing: the type is found,
+ * byte order and place included, and the integers are. */
 static void test_types_of_decimals(void)
 {
     const struct bale_field none = {.type = BALE_FIELD_NONE};

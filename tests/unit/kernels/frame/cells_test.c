@@ -1,4 +1,5 @@
-/* Chunks of several cells: their checksums, their sizes, and what frames stored raw have instead. */
+/* Chunks of several cells: their checksums, their sizes, and what frames stored raw have
+ * instead. */
 #include <stdlib.h>
 
 #include "format/bytes.h"
