@@ -7,7 +7,7 @@
 
 #include "format/err.h"
 #include "fs/base/memory_claim.h"
-#include "tests/check.h"
+#include "tests/support/volume.h"
 
 #define UNIT ((uint64_t)64 << 20)
 
@@ -35,28 +35,12 @@ static void claims(void)
     unlink(path);
 }
 
-static enum bale_session_state certain(const void *arg, uint32_t session)
-{
-    (void)arg;
-    (void)session;
-    return BALE_SESSION_CERTAIN;
-}
-
 static struct bale_volume *make_volume(uint64_t memory, int reserve_fd)
 {
-    static _Atomic uint32_t session = 1;
-    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
+    struct bale_volume_options options = volume_options(memory, 1);
     struct bale_volume *volume;
-    struct bale_volume_options options = {
-        .memory = memory,
-        .threads = 1,
-        .reserve_fd = reserve_fd,
-        .container = {.session = &session,
-                      .session_roll = &roll,
-                      .writable = true,
-                      .session_state = certain},
-    };
 
+    options.reserve_fd = reserve_fd;
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
     return volume;
 }

@@ -7,9 +7,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/base/wait.h"
-#include "fs/cache/file.h"
-#include "tests/check.h"
+#include "tests/support/volume.h"
 
 #define EXTENT 65536u
 #define SIZE_MOST ((uint64_t)3 << 20)
@@ -44,29 +42,14 @@ static void open_file(struct model *m, const char *name, uint8_t codec)
 
 static void close_file(struct model *m)
 {
-    struct bale_wait wait = BALE_WAIT;
-
-    bale_file_on_close(m->file, bale_wait_closed, &wait);
-    bale_file_unref(m->file);
-    bale_wait_for(&wait);
+    volume_file_close(m->file);
     free(m->bytes);
 }
 
 static void write_at(struct model *m, uint64_t offset, size_t length)
 {
-    struct bale_wait wait = BALE_WAIT;
-
-    bale_file_write(m->file, offset, m->bytes + offset, length, bale_wait_done, &wait);
-    CHECK_EQ(bale_wait_for(&wait), (int64_t)length);
+    volume_file_write(m->file, offset, m->bytes + offset, length);
     m->size = offset + length > m->size ? offset + length : m->size;
-}
-
-static void flush(struct model *m, bool durable)
-{
-    struct bale_wait wait = BALE_WAIT;
-
-    bale_file_flush(m->file, durable, bale_wait_done, &wait);
-    CHECK_EQ(bale_wait_for(&wait), BALE_OK);
 }
 
 static void check_all(struct model *m)
@@ -130,7 +113,7 @@ static void check_codecs(void)
     for (uint64_t i = 0; i < 40 * EXTENT; i++)
         m.bytes[i] = (uint8_t)("0123456789abcdef"[(i * i >> 7) % 16]);
     write_at(&m, 0, 40 * EXTENT - 100);
-    flush(&m, false);
+    volume_file_flush(m.file, false);
     bale_file_attr(m.file, &before);
 
     struct bale_recompress did = recompress(&m, BALE_CODEC_ZSTD, 9, true);
@@ -175,15 +158,15 @@ static void check_pieces(void)
     for (uint64_t i = 0; i < 8 * EXTENT; i++)
         m.bytes[i] = (uint8_t)(i / 300);
     write_at(&m, 0, 2 * EXTENT);
-    flush(&m, true);
+    volume_file_flush(m.file, true);
     for (unsigned i = 0; i < 20; i++) {
         memset(m.bytes + i * 5000, (int)(i + 'a'), 700);
         write_at(&m, i * 5000, 700);
-        flush(&m, true);
+        volume_file_flush(m.file, true);
     }
     memset(m.bytes + 2 * EXTENT, 0, 3 * EXTENT);
     write_at(&m, 5 * EXTENT, 2 * EXTENT);
-    flush(&m, true);
+    volume_file_flush(m.file, true);
     CHECK_EQ(bale_file_usage(m.file, &usage), BALE_OK);
     CHECK(usage.extents[BALE_CODEC_LZ4] + usage.extents[BALE_CODEC_ZERO] > 6);
     struct bale_recompress did = recompress(&m, BALE_CODEC_LZ4, 0, false);
@@ -202,7 +185,7 @@ static void check_pieces(void)
     write_at(&m, 100, 3 * EXTENT);
     (void)recompress(&m, BALE_CODEC_ZSTD, 3, false);
     check_all(&m);
-    flush(&m, false);
+    volume_file_flush(m.file, false);
     check_all(&m);
     close_file(&m);
 }
@@ -217,7 +200,7 @@ static void check_random(void)
         m.bytes[i] = (uint8_t)(m.state >> 56);
     }
     write_at(&m, 0, 2 * EXTENT);
-    flush(&m, false);
+    volume_file_flush(m.file, false);
     struct bale_recompress did = recompress(&m, BALE_CODEC_ZSTD, 3, false);
     CHECK_EQ_U(did.extents, 2);
     CHECK_EQ_U(did.rewritten, 0);
@@ -282,7 +265,7 @@ static void change(struct model *m)
 
     switch (draw(m, 8)) {
     case 0:
-        flush(m, draw(m, 2));
+        volume_file_flush(m->file, draw(m, 2));
         break;
     case 1:
         offset = draw(m, 5) ? m->size - draw(m, m->size / 4 + 1) : draw(m, SIZE_MOST);
@@ -336,7 +319,7 @@ static void *model_thread(void *arg)
     atomic_store(&m->over, true);
     pthread_join(thread, NULL);
     check_all(m);
-    flush(m, true);
+    volume_file_flush(m->file, true);
     check_all(m);
     CHECK(m->rewritten > 0);
     return NULL;
@@ -360,27 +343,14 @@ static void check_together(uint64_t seed)
     }
 }
 
-static enum bale_session_state certain(const void *arg, uint32_t session)
-{
-    (void)arg;
-    (void)session;
-    return BALE_SESSION_CERTAIN;
-}
-
 /* Argument: another seed. */
 int main(int argc, char **argv)
 {
-    static _Atomic uint32_t session = 1;
-    struct bale_volume_options options = {.memory = (uint64_t)32 << 20,
-                                          .threads = 2,
-                                          .age_ms = 500,
-                                          .caller_caches = true,
-                                          .reserve_fd = -1};
+    struct bale_volume_options options = volume_options((uint64_t)32 << 20, 2);
     struct bale_volume_stats stats;
 
-    options.container.session = &session;
-    options.container.writable = true;
-    options.container.session_state = certain;
+    options.age_ms = 500;
+    options.caller_caches = true;
     snprintf(directory, sizeof directory, "/tmp/bale-recompress-XXXXXX");
     REQUIRE(mkdtemp(directory) != NULL);
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);

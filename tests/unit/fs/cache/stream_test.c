@@ -9,7 +9,7 @@
 #include "format/err.h"
 #include "fs/base/wait.h"
 #include "fs/cache/file_state.h"
-#include "tests/check.h"
+#include "tests/support/volume.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MEMORY (64 * MIB) /* a stream begins at 4 MiB, and goes on by 2 */
@@ -70,13 +70,11 @@ static void free_workers(void)
 static void write_bytes(uint64_t offset, uint64_t length)
 {
     static uint8_t seed;
-    struct bale_wait wait = BALE_WAIT;
 
     seed++;
     for (uint64_t i = offset; i < offset + length; i++)
         model[i] = (uint8_t)((i >> 9) * seed);
-    bale_file_write(file, offset, model + offset, length, bale_wait_done, &wait);
-    CHECK_EQ((uint64_t)bale_wait_for(&wait), length);
+    volume_file_write(file, offset, model + offset, length);
 }
 
 static void write_mib(uint64_t from, uint64_t to)
@@ -179,13 +177,6 @@ static void written_again(void)
     CHECK_EQ_U(file->flushing, 0);
 }
 
-static enum bale_session_state certain(const void *arg, uint32_t session)
-{
-    (void)arg;
-    (void)session;
-    return BALE_SESSION_CERTAIN;
-}
-
 static void open_file(const char *path)
 {
     struct bale_container_attr defaults = {.extent = 131072, .setting = {.codec = BALE_CODEC_LZ4}};
@@ -195,34 +186,15 @@ static void open_file(const char *path)
     CHECK_EQ(bale_file_open(volume, fd, &defaults, path, &file, NULL), BALE_OK);
 }
 
-static void close_file(void)
-{
-    struct bale_wait wait = BALE_WAIT;
-
-    bale_file_on_close(file, bale_wait_closed, &wait);
-    bale_file_unref(file);
-    bale_wait_for(&wait);
-}
-
 int main(void)
 {
-    static _Atomic uint32_t session = 1;
-    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
-    struct bale_volume_options options = {
-        .memory = MEMORY,
-        .threads = 1,
-        .age_ms = 1000000,
-        .reserve_fd = -1,
-        .container = {.session = &session,
-                      .session_roll = &roll,
-                      .writable = true,
-                      .session_state = certain},
-    };
+    struct bale_volume_options options = volume_options(MEMORY, 1);
     char path[] = "/tmp/bale-stream-test-XXXXXX";
     int fd = mkstemp(path);
 
     REQUIRE(fd >= 0);
     close(fd);
+    options.age_ms = VOLUME_NEVER_MS;
     model = calloc(1, SIZE);
     sem_init(&blocker.entered, 0, 0);
     sem_init(&blocker.go, 0, 0);
@@ -232,10 +204,10 @@ int main(void)
     goes_on();
     written_again();
     check_contents(7 * MIB + MIB / 2 + 1000);
-    close_file();
+    volume_file_close(file);
     open_file(path);
     check_contents(7 * MIB + MIB / 2 + 1000);
-    close_file();
+    volume_file_close(file);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     unlink(path);
     free(model);

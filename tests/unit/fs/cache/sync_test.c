@@ -3,8 +3,7 @@
 #include "fs/cache/volume.h"
 
 #include "format/err.h"
-#include "fs/base/wait.h"
-#include "tests/check.h"
+#include "tests/support/volume.h"
 
 static struct {
     int begun, closed, ended, tainted;
@@ -41,13 +40,6 @@ static void tainted(void *arg)
     calls.tainted++;
 }
 
-static enum bale_session_state certain(const void *arg, uint32_t session)
-{
-    (void)arg;
-    (void)session;
-    return BALE_SESSION_CERTAIN;
-}
-
 static int64_t sync_volume(struct bale_volume *volume)
 {
     struct bale_wait wait = BALE_WAIT;
@@ -58,24 +50,14 @@ static int64_t sync_volume(struct bale_volume *volume)
 
 int main(void)
 {
-    static _Atomic uint32_t session = 1;
-    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
-    struct bale_volume_options options = {
-        .memory = (uint64_t)32 << 20,
-        .threads = 2,
-        .reserve_fd = -1,
-        .sync_each = true,
-        .checkpoint_begin = begin_checkpoint,
-        .checkpoint_end = end_checkpoint,
-        .sync_closed = sync_closed,
-        .tainted = tainted,
-        .container = {.session = &session,
-                      .session_roll = &roll,
-                      .writable = true,
-                      .session_state = certain},
-    };
+    struct bale_volume_options options = volume_options((uint64_t)32 << 20, 2);
     struct bale_volume *volume;
 
+    options.sync_each = true;
+    options.checkpoint_begin = begin_checkpoint;
+    options.checkpoint_end = end_checkpoint;
+    options.sync_closed = sync_closed;
+    options.tainted = tainted;
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
     CHECK_EQ(sync_volume(volume), BALE_OK);
     CHECK_EQ(calls.begun, 1);

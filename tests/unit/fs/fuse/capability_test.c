@@ -1,31 +1,16 @@
 /* Putting a capability back while the store stalls keeps nobody from other files. */
 #include "fs/fuse/capability.h"
 
-#include <errno.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
-#include <sys/xattr.h>
 
 #include "tests/check.h"
+#include "tests/unit/fs/fuse/stalled_xattr.h"
 
 static const char value[] = "capability";
-static sem_t entered, go;
 static char stored[sizeof value];
 
 /* ---- The store, which answers when it is let go ---- */
-
-ssize_t getxattr(const char *path, const char *name, void *out, size_t size)
-{
-    (void)path;
-    (void)name;
-    (void)out;
-    (void)size;
-    sem_post(&entered);
-    sem_wait(&go);
-    errno = ENODATA;
-    return -1;
-}
 
 int setxattr(const char *path, const char *name, const void *in, size_t size, int flags)
 {

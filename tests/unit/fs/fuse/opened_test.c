@@ -3,35 +3,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "format/err.h"
 #include "fs/fuse/shares.h"
-#include "tests/check.h"
+#include "tests/support/volume.h"
+#include "tests/unit/fs/fuse/stalled_xattr.h"
 
 #define PATIENCE_MS 100000
 
 static struct bale_mount mount;
 static struct bale_node *node;
-static sem_t entered, go;
 
 /* ---- The store, in which putting a capability back waits until it is let go ---- */
-
-ssize_t getxattr(const char *path, const char *name, void *out, size_t size)
-{
-    (void)path;
-    (void)name;
-    (void)out;
-    (void)size;
-    sem_post(&entered);
-    sem_wait(&go);
-    errno = ENODATA;
-    return -1;
-}
 
 int setxattr(const char *path, const char *name, const void *in, size_t size, int flags)
 {
@@ -103,32 +89,15 @@ static void close_beside(struct request *request)
 
 /* ---- The mount ---- */
 
-static enum bale_session_state certain(const void *arg, uint32_t session)
-{
-    (void)arg;
-    (void)session;
-    return BALE_SESSION_CERTAIN;
-}
-
 static void mount_begin(int root)
 {
-    static _Atomic uint32_t session = 1;
-    static pthread_rwlock_t roll = PTHREAD_RWLOCK_INITIALIZER;
-    struct bale_volume_options options = {
-        .memory = 64 << 20,
-        .threads = 1,
-        .age_ms = 1000000,
-        .reserve_fd = -1,
-        .container = {.session = &session,
-                      .session_roll = &roll,
-                      .writable = true,
-                      .session_state = certain},
-    };
+    struct bale_volume_options options = volume_options(64 << 20, 1);
     struct stat st;
     int fd;
 
     mount.defaults =
         (struct bale_container_attr){.extent = 16384, .setting = {.codec = BALE_CODEC_LZ4}};
+    options.age_ms = VOLUME_NEVER_MS;
     pthread_mutex_init(&mount.opened_lock, NULL);
     pthread_cond_init(&mount.closed, NULL);
     pthread_cond_init(&mount.restored, NULL);
