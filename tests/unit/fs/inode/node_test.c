@@ -1,73 +1,10 @@
 /* The inode table with room for few descriptors: files are found again by name, and only as
  * themselves. */
-#include "fs/inode/node.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "tests/check.h"
+#include "tests/unit/fs/inode/nodes.h"
 
 #define FILES 50
-#define BUDGET 4
-
-static char top[] = "/tmp/bale-node-test.XXXXXX";
-static struct bale_nodes *nodes;
-
-static int make(const char *name)
-{
-    int fd = open(name, O_CREAT | O_EXCL | O_WRONLY, 0644);
-
-    return fd < 0 ? -1 : close(fd);
-}
-
-/* The node of name in dir, referenced and known to nobody else. */
-static struct bale_node *find(struct bale_node *dir, const char *name)
-{
-    struct bale_node *node;
-    struct stat st;
-    int fd;
-
-    if (bale_node_lookup(nodes, dir, name, &node, &fd, &st) != 0)
-        return NULL;
-    bale_node_remember(nodes, node);
-    bale_node_unpin(nodes, node);
-    return node;
-}
-
-/* Whether the node can be reached, and is that inode. */
-static int reach(struct bale_node *node, ino_t ino)
-{
-    struct stat st;
-    int fd;
-    int err = bale_node_pin(nodes, node, &fd);
-
-    if (err)
-        return err;
-    CHECK_EQ(fstat(fd, &st), 0);
-    CHECK_EQ_U(st.st_ino, ino);
-    bale_node_unpin(nodes, node);
-    return 0;
-}
-
-static unsigned open_descriptors(void)
-{
-    unsigned count = 0;
-
-    for (int fd = 0; fd < 1024; fd++)
-        count += fcntl(fd, F_GETFD) >= 0;
-    return count;
-}
-
-static ino_t ino_of(const char *path)
-{
-    struct stat st;
-
-    return lstat(path, &st) == 0 ? st.st_ino : 0;
-}
 
 static void test_budget(void)
 {
@@ -96,12 +33,6 @@ static void test_budget(void)
         CHECK_EQ(unlink(name), 0);
     }
     CHECK_EQ_U(bale_nodes_count(nodes), 1);
-}
-
-static void evict_all(void)
-{
-    while (bale_nodes_evict(nodes)) {
-    }
 }
 
 struct reacher {
@@ -354,170 +285,27 @@ static void test_replaced(void)
     CHECK_EQ(unlink("kept"), 0);
 }
 
-/* Numbers find their node while it is known, and none afterwards, also if its slot is used
- * again. */
-static void test_numbers(void)
+static void test_table(void)
 {
-    enum { MANY = 5000 }; /* several blocks of slots */
-    struct bale_node *root = bale_nodes_root(nodes);
-    static struct bale_node *found[MANY];
-    static uint64_t numbers[MANY];
-    char name[32];
-
-    CHECK(bale_node_of_number(nodes, root->number) == root);
-    CHECK(root->number > 1);
-    for (int i = 0; i < MANY; i++) {
-        snprintf(name, sizeof name, "n%d", i);
-        REQUIRE(make(name) == 0);
-        found[i] = find(root, name);
-        REQUIRE(found[i]);
-        numbers[i] = found[i]->number;
-    }
-    for (int i = 0; i < MANY; i++) {
-        CHECK(bale_node_of_number(nodes, numbers[i]) == found[i]);
-        CHECK(!bale_node_of_number(nodes, (uint64_t)(uintptr_t)found[i]));
-        CHECK(!bale_node_of_number(nodes, numbers[i] + ((uint64_t)1 << 32)));
-    }
-    CHECK(!bale_node_of_number(nodes, 0));
-    CHECK(!bale_node_of_number(nodes, 1));
-    CHECK(!bale_node_of_number(nodes, UINT32_MAX));
-    bale_node_forget(nodes, found[7], 1);
-    CHECK(!bale_node_of_number(nodes, numbers[7]));
-    found[7] = find(root, "n7");
-    REQUIRE(found[7]);
-    CHECK(found[7]->number != numbers[7] && !bale_node_of_number(nodes, numbers[7]));
-    for (int i = 0; i < MANY; i++) {
-        bale_node_forget(nodes, found[i], 1);
-        snprintf(name, sizeof name, "n%d", i);
-        CHECK_EQ(unlink(name), 0);
-    }
-    CHECK_EQ_U(bale_nodes_count(nodes), 1);
-}
-
-/* Numbers that last: a node that was forgotten is found by its number alone, and opened by it again
- * when its descriptor was closed. */
-static void test_handles(void)
-{
-    struct bale_node *node = find(bale_nodes_root(nodes), "handled/file"), *again;
-    struct stat st;
-    char name[32];
-    int fd;
-
-    CHECK(!node); /* a path is no name */
-    CHECK_EQ(mkdir("handled", 0755), 0);
-    CHECK_EQ(make("handled/file"), 0);
-    struct bale_node *dir = find(bale_nodes_root(nodes), "handled");
-    REQUIRE(dir);
-    node = find(dir, "file");
-    REQUIRE(node);
-    uint64_t number = node->number, of_dir = dir->number;
-    uint32_t generation = node->generation;
-    ino_t ino = (ino_t)node->ino;
-    CHECK(number > 1 && number != node->ino && of_dir != number);
-    bale_node_forget(nodes, node, 1);
-    bale_node_forget(nodes, dir, 1);
-    CHECK_EQ_U(bale_nodes_count(nodes), 1);
-    CHECK(!bale_node_of_number(nodes, number));
-
-    REQUIRE(bale_node_by_number(nodes, number, &node, &fd, &st) == 0);
-    CHECK_EQ_U(st.st_ino, ino);
-    CHECK(node->number == number && node->generation == generation);
-    CHECK(bale_node_of_number(nodes, number) == node);
-    bale_node_remember(nodes, node);
-    bale_node_unpin(nodes, node);
-    for (int i = 0; i < 2 * BUDGET; i++) { /* its descriptor is closed */
-        snprintf(name, sizeof name, "other%d", i);
-        CHECK_EQ(make(name), 0);
-        struct bale_node *other = find(bale_nodes_root(nodes), name);
-        CHECK_EQ(reach(other, (ino_t)other->ino), 0);
-        CHECK_EQ(reach(node, ino), 0);
-        bale_node_forget(nodes, other, 1);
-        CHECK_EQ(unlink(name), 0);
-    }
-    CHECK_EQ(bale_node_by_number(nodes, number, &again, &fd, &st), 0);
-    CHECK(again == node);
-    bale_node_unpin(nodes, again);
-
-    /* The directory, and the one above it. */
-    REQUIRE(bale_node_by_number(nodes, of_dir, &dir, &fd, &st) == 0);
-    REQUIRE(bale_node_above(nodes, dir, &again, &fd, &st) == 0);
-    CHECK(again == bale_nodes_root(nodes));
-    bale_node_unpin(nodes, again);
-    bale_node_unpin(nodes, dir);
-    CHECK_EQ(bale_node_by_number(nodes, number + 1, &again, &fd, &st), ESTALE);
-    CHECK_EQ(bale_node_by_number(nodes, 1, &again, &fd, &st), ESTALE);
-
-    /* Others removed the file, and a new one has its inode number: it gets another number, and the
-     * old one finds only the new file, under another generation. */
-    bool same = false;
-    CHECK_EQ(bale_nodes_evict(nodes), true);
-    for (int i = 0; i < 100 && !same; i++) {
-        CHECK_EQ(unlink("handled/file"), 0);
-        CHECK_EQ(make("handled/file"), 0);
-        CHECK_EQ(stat("handled/file", &st), 0);
-        same = st.st_ino == ino;
-    }
-    if (same) {
-        CHECK_EQ(reach(node, ino), ESTALE);
-        dir = find(bale_nodes_root(nodes), "handled");
-        again = find(dir, "file");
-        CHECK(again && again != node && again->number != number);
-        bale_node_forget(nodes, again, 1);
-        bale_node_forget(nodes, dir, 1);
-    }
-    bale_node_forget(nodes, node, 1);
-    if (same) {
-        CHECK_EQ(bale_node_by_number(nodes, number, &node, &fd, &st), 0);
-        CHECK(node->generation != generation);
-        bale_node_unpin(nodes, node);
-    }
-    CHECK_EQ(unlink("handled/file"), 0);
-    CHECK_EQ(rmdir("handled"), 0);
-    CHECK_EQ(bale_node_by_number(nodes, number, &node, &fd, &st), ESTALE);
-    CHECK_EQ_U(bale_nodes_count(nodes), 1);
-}
-
-/* The same table, but with numbers that last, where this file system and user can have them. */
-static void with_handles(int fd)
-{
-    static const uint8_t key[BALE_HANDLE_KEY] = {1, 2, 3};
-
-    CHECK_EQ(mkdir(".balefs", 0700), 0);
-    REQUIRE(bale_nodes_create(fd, NULL, BUDGET, &nodes) == 0);
-    if (bale_nodes_use_handles(nodes, key)) {
-        test_budget();
-        test_moves();
-        test_links();
-        test_remembered();
-        test_fallback();
-        test_forgotten();
-        test_replaced();
-        test_handles();
-    } else {
-        puts("no numbers that last here");
-    }
-    bale_nodes_destroy(nodes);
-    CHECK_EQ(rmdir(".balefs"), 0);
-}
-
-int main(void)
-{
-    REQUIRE(mkdtemp(top) != NULL);
-    REQUIRE(chdir(top) == 0);
-    int fd = open(".", O_PATH | O_DIRECTORY);
-    REQUIRE(bale_nodes_create(fd, NULL, BUDGET, &nodes) == 0);
     test_budget();
     test_moves();
     test_walks_beside_a_rename();
     test_links();
+    test_remembered();
     test_fallback();
     test_forgotten();
     test_replaced();
-    test_numbers();
-    bale_nodes_destroy(nodes);
-    with_handles(fd);
-    close(fd);
-    CHECK_EQ(chdir("/"), 0);
-    CHECK_EQ(rmdir(top), 0);
+}
+
+int main(void)
+{
+    REQUIRE(nodes_begin(false));
+    test_table();
+    nodes_end();
+    if (nodes_begin(true))
+        test_table();
+    else
+        puts("no numbers that last here");
+    nodes_end();
     return check_result();
 }
