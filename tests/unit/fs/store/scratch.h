@@ -2,6 +2,7 @@
 #ifndef BALE_TESTS_UNIT_FS_STORE_SCRATCH_H
 #define BALE_TESTS_UNIT_FS_STORE_SCRATCH_H
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <sys/stat.h>
@@ -149,6 +150,15 @@ static inline void in_child(uid_t uid, void (*part)(void))
     }
     CHECK_EQ(waitpid(pid, &status, 0), pid);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS);
+}
+
+/* A file system without flock (bale_store_platform.flock). */
+static inline int no_flock(int fd, int operation)
+{
+    (void)fd;
+    (void)operation;
+    errno = ENOSYS;
+    return -1;
 }
 
 /* "auto, store and so on", as messages name the codecs that there are. */
