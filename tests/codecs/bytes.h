@@ -2,6 +2,7 @@
 #ifndef BALE_TESTS_CODECS_BYTES_H
 #define BALE_TESTS_CODECS_BYTES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -21,6 +22,13 @@ static inline void bytes_add_number(struct codec_bytes *b, uint32_t value, int l
 {
     for (; length > 0; length--, value >>= 8)
         b->data[b->length++] = (uint8_t)value;
+}
+
+/* Writes an element of an array: the lowest `size` bytes of its pattern. */
+static inline void bytes_put_element(uint64_t pattern, unsigned size, bool big_endian, uint8_t *out)
+{
+    for (unsigned i = 0; i < size; i++)
+        out[big_endian ? size - 1 - i : i] = (uint8_t)(pattern >> 8 * i);
 }
 
 /* Data of vectors: it never changes. */

@@ -1,5 +1,6 @@
 #include "tests/codecs/bytes.h"
 #include "tests/codecs/cases.h"
+#include "tests/codecs/streams.h"
 
 static const struct codec_setting settings[] = {
     {"float", SETTINGS_ALL & ~(unsigned)SETTINGS_CHUNK_SIZES},
@@ -84,12 +85,6 @@ static uint64_t tenth_pattern(int64_t value)
     return bits;
 }
 
-static void put_element(uint64_t pattern, unsigned size, bool big_endian, uint8_t *out)
-{
-    for (unsigned i = 0; i < size; i++)
-        out[big_endian ? size - 1 - i : i] = (uint8_t)(pattern >> 8 * i);
-}
-
 /* Elements of the shape behind the first `lead` bytes. */
 static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *out, size_t length)
 {
@@ -119,7 +114,7 @@ static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *
                 pattern = tenth_pattern(surface(i, 12, &state));
             else
                 pattern = UINT64_C(1) << 40 | i;
-            put_element(pattern, size, big_endian, element);
+            bytes_put_element(pattern, size, big_endian, element);
         }
         out[at] = element[of];
     }
@@ -189,251 +184,6 @@ static const struct codec_sample samples[] = {
     {.name = NULL},
 };
 
-/* ---- Streams: kernels/float/spec.md ---- */
-
-enum { PART = 13, RAW_MAX = 400 };
-
-struct stream {
-    uint8_t part[PART + 1];
-    uint32_t part_length;
-    struct codec_bytes b;
-    uint8_t raw[RAW_MAX + 1];
-    uint32_t raw_length;
-};
-
-/* spec.md's first example: i16 from byte 1 on, 1000, 1003, 1006, ... with second differences. */
-static struct stream ramp(void)
-{
-    static const uint8_t part[PART] = {0x11, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2};
-    static const uint8_t stored[] = {
-        0xaa, 0xbb,       /* what is no whole element */
-        0xcb, 0x00,       /* headers: width 11, deltas of 3 bits; 0 */
-        0xfe, 0xfe, 0xfe, /* deltas of 7, but for the first group */
-        0x00, 0x02, 0x02, 0x00, 0x01, 0x00, 0x01, 0x01, 0x01, 0x01, 0x01, /* 2000, 6, 0, ... */
-        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0,
-        0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0,    0, 0, 0,
-    };
-    struct stream s = {.part_length = PART, .raw_length = 142};
-
-    memcpy(s.part, part, PART);
-    bytes_add(&s.b, stored, sizeof stored);
-    s.raw[0] = 0xaa;
-    for (unsigned i = 0; i < 70; i++)
-        put_element(1000 + 3 * i, 2, false, s.raw + 1 + (size_t)2 * i);
-    s.raw[141] = 0xbb;
-    return s;
-}
-
-/* The second: f32 with a fixed point at E = 128, and one element of each zone. */
-static struct stream zones(void)
-{
-    static const uint8_t part[PART] = {0x06, 0, 0x80};
-    static const uint32_t patterns[8] = {0x40000000, 0x3fc00001, 0xbf800002, 0x40800000,
-                                         0,          0x80000000, 0x2f000005, 0xaf000006};
-    static const uint8_t head[] = {
-        0xda, 0x0e, 0x0e, 0x0e, /* 26 bits, and 19 of the zeros */
-        0xa4, 0xc4, 0,    0,    0, 0, 0, 0, 0, 0,    0,    0,    0,
-        0,    0,    0,    0,    0, 0, 0, 0, 0, 0x02, 0x06, 0x01, 0x08,
-    };
-    static const uint8_t zeros[3 * 19];
-    static const uint8_t bits[] = {0x15, 0, 0, 0xbc, 0x06, 0, 0, 0x2f}; /* 1, 1, 30 and 30 */
-    struct stream s = {.part_length = PART, .raw_length = 128};
-
-    memcpy(s.part, part, PART);
-    for (unsigned i = 0; i < 8; i++)
-        put_element(patterns[i], 4, false, s.raw + (size_t)4 * i);
-    bytes_add(&s.b, head, sizeof head);
-    bytes_add(&s.b, zeros, sizeof zeros);
-    bytes_add(&s.b, bits, sizeof bits);
-    return s;
-}
-
-/* f32 that are tenths: 1.5, 2, -0.25, 0, a NaN, 0.1, -0.1 and zeros. */
-static struct stream tenths(void)
-{
-    static const uint8_t part[PART] = {0x06, 0, 0x01, 0x80};
-    static const uint32_t patterns[7] = {0x3fc00000, 0x40000000, 0xbe800000, 0,
-                                         0x7fc00001, 0x3dcccccd, 0xbdcccccd};
-    static const uint8_t stored[] = {
-        0xc6, 0x00, 0xfe, 0xfe,                         /* 6 bits, and none of the zeros */
-        0x40, 0x21, 0x01, 0x07, 0x01, 0x06,             /* 15, 20, 20, 0, 0, 1, -1, 0 */
-        2,    0,    0,    0,    0,    0,    0x80, 0xbe, /* exceptions */
-        4,    0,    0,    0,    1,    0,    0xc0, 0x7f,
-    };
-    struct stream s = {.part_length = PART, .raw_length = 256};
-
-    memcpy(s.part, part, PART);
-    for (unsigned i = 0; i < 7; i++)
-        put_element(patterns[i], 4, false, s.raw + (size_t)4 * i);
-    bytes_add(&s.b, stored, sizeof stored);
-    return s;
-}
-
-/* i16 in planes of 3 rows of 3, with an order along each axis. */
-static struct stream planes(void)
-{
-    static const uint8_t part[PART] = {0x01, 0, 0, 0, 3, 0, 0, 0, 9, 0, 0, 0, 1 | 2 << 3 | 1 << 6};
-    static const uint8_t stored[] = {
-        0x86, 0xfd, 0xfc, 0x08, 0x1d, 0x08, 0x06, 0x40, 0x0f, 0x56, 0x0a,
-        0x66, 0x10, 0x02, 0x52, 0x40, 0x0c, 0xa9, 0x20, 0x06, 0x54, 0x10,
-        0x83, 0x2a, 0x08, 0xc1, 0x95, 0x04, 0x60, 0x0a, 0x02, 0x00,
-    };
-    struct stream s = {.part_length = PART, .raw_length = 120};
-
-    memcpy(s.part, part, PART);
-    bytes_add(&s.b, stored, sizeof stored);
-    for (unsigned i = 0; i < 60; i++)
-        put_element(i % 3 * 5 + (i / 3 % 3) * (i / 3 % 3) * 7 + i / 9 * 40 + (i % 7 == 0), 2, false,
-                    s.raw + (size_t)2 * i);
-    return s;
-}
-
-static void show(codec_stream_visit *visit, void *arg, bool good, const char *name,
-                 const char *what, const struct stream *s)
-{
-    const struct codec_stream stream = {.name = name,
-                                        .what = what,
-                                        .good = good,
-                                        .part = s->part,
-                                        .part_length = s->part_length,
-                                        .stored = s->b.data,
-                                        .length = s->b.length,
-                                        .raw = s->raw,
-                                        .raw_length = s->raw_length};
-
-    visit(arg, &stream);
-}
-
-/* A byte of a good stream's part becomes another. */
-struct part_harm {
-    uint8_t at, value;
-    const char *name, *what;
-};
-
-static void bad_parts(codec_stream_visit *visit, void *arg)
-{
-    static const struct part_harm harms[] = {
-        {0, 0x10, "size", "elements of one byte"},
-        {0, 0x91, "type-zero", "the type's zero bit"},
-        {0, 0x21, "lead", "two bytes before elements of two"},
-        {1, 16, "shift", "a shift of all bits"},
-        {2, 5, "integer-exponent", "a fixed point of integers"},
-        {4, 40, "row-unused", "a row length without an order"},
-        {8, 40, "plane-unused", "a plane without an order"},
-        {12, 5, "order-x", "an order of 5 along x"},
-        {12, 2 | 1 << 3, "row-missing", "an order between rows without their length"},
-        {12, 2 | 1 << 6, "plane-missing", "an order between planes without their length"},
-    };
-    static const struct part_harm of_floats[] = {
-        {1, 21, "mantissa", "a fixed point with two bits of mantissa"},
-        {3, 1, "exponent", "an exponent that f32 does not have"},
-    };
-    struct stream s;
-
-    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
-        s = ramp();
-        s.part[harms[i].at] = harms[i].value;
-        show(visit, arg, false, harms[i].name, harms[i].what, &s);
-    }
-    for (unsigned i = 0; i < sizeof of_floats / sizeof of_floats[0]; i++) {
-        s = zones();
-        s.part[of_floats[i].at] = of_floats[i].value;
-        show(visit, arg, false, of_floats[i].name, of_floats[i].what, &s);
-    }
-    s = zones();
-    s.part[0] = 0x06 & 0x04, s.part[2] = 0, s.part[1] = 0;
-    show(visit, arg, false, "float-size", "floats of one byte", &s);
-    s = zones();
-    s.part[2] = 0, s.part[1] = 24;
-    show(visit, arg, false, "float-shift", "a shift of more than the mantissa", &s);
-    s = ramp();
-    s.part[12] = 2 | 5 << 3, s.part[4] = 8;
-    show(visit, arg, false, "order-y", "an order of 5 between rows", &s);
-    s.part[12] = 2 | 1 << 3, s.part[4] = 1, s.part[7] = 4;
-    show(visit, arg, false, "row-long", "a row of more than 2^26 elements", &s);
-    s = ramp();
-    s.part_length--;
-    show(visit, arg, false, "part-less", "a part of 12 bytes", &s);
-    s.part_length += 2;
-    show(visit, arg, false, "part-more", "a part of 14 bytes", &s);
-    s.part_length = 0;
-    show(visit, arg, false, "part-missing", "the part is missing", &s);
-}
-
-static void bad_chunks(codec_stream_visit *visit, void *arg)
-{
-    enum { HEADERS = 2, DELTAS = 4 };
-    struct stream s = ramp();
-
-    s.b.data[HEADERS + 1] = 17;
-    show(visit, arg, false, "width", "17 bits of elements that have 16", &s);
-    s = ramp();
-    s.b.data[HEADERS] = 0xc6;
-    show(visit, arg, false, "delta", "a delta above the width", &s);
-    s = ramp();
-    s.b.data[HEADERS + 1] = 0x41, s.b.data[DELTAS + 3] = 2;
-    show(visit, arg, false, "delta-missing", "a delta of a group that is not there", &s);
-    s = ramp();
-    s.b.data[HEADERS + 1] = 1;
-    show(visit, arg, false, "planes-cut", "planes behind the end", &s);
-    s = ramp();
-    s.b.data[DELTAS] = 0xff;
-    show(visit, arg, false, "bits-unused", "a byte behind the planes, without a fixed point", &s);
-    s = ramp();
-    s.b.length = HEADERS + 3;
-    show(visit, arg, false, "deltas-cut", "deltas behind the end", &s);
-    s.b.length = HEADERS + 1;
-    show(visit, arg, false, "headers-cut", "headers behind the end", &s);
-    s.b.length = 1;
-    show(visit, arg, false, "ends-cut", "what is no whole element is behind the end", &s);
-    s = zones();
-    s.b.data[s.b.length - 1] |= 0x40;
-    show(visit, arg, false, "spare", "a spare bit behind the raw bits", &s);
-    s = zones();
-    s.b.length--;
-    show(visit, arg, false, "bits-cut", "raw bits behind the end", &s);
-}
-
-static void bad_decimals(codec_stream_visit *visit, void *arg)
-{
-    enum { EXCEPTIONS = 10, EACH = 8 };
-    static const struct part_harm harms[] = {
-        {0, 0x05, "decimal-half", "decimals of two bytes"},
-        {0, 0x02, "decimal-integer", "decimals of integers"},
-        {1, 1, "decimal-shift", "decimals with a shift"},
-        {2, 11, "decimal-digits", "11 digits of f32"},
-    };
-    struct stream s;
-
-    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
-        s = tenths();
-        s.part[harms[i].at] = harms[i].value;
-        show(visit, arg, false, harms[i].name, harms[i].what, &s);
-    }
-    s = tenths();
-    s.b.data[EXCEPTIONS + EACH] = 2;
-    show(visit, arg, false, "exception-twice", "an element that is an exception twice", &s);
-    s = tenths();
-    s.b.data[EXCEPTIONS + EACH] = 64;
-    show(visit, arg, false, "exception-behind", "an exception behind the last element", &s);
-    s = tenths();
-    s.b.length--;
-    show(visit, arg, false, "exception-cut", "an exception without its last byte", &s);
-}
-
-static void streams(codec_stream_visit *visit, void *arg)
-{
-    const struct stream first = ramp(), second = zones(), third = planes(), fourth = tenths();
-
-    show(visit, arg, true, "ramp-by-hand", "i16 from byte 1 on, second differences", &first);
-    show(visit, arg, true, "zones-by-hand", "f32 with a fixed point, each zone", &second);
-    show(visit, arg, true, "planes-by-hand", "i16 in planes, a short group", &third);
-    show(visit, arg, true, "tenths-by-hand", "f32 that are tenths, two exceptions", &fourth);
-    bad_parts(visit, arg);
-    bad_chunks(visit, arg);
-    bad_decimals(visit, arg);
-}
-
 extern const struct codec_case codec_case_float;
 const struct codec_case codec_case_float = {
     .id = BALE_CODEC_FLOAT,
@@ -446,5 +196,5 @@ const struct codec_case codec_case_float = {
     .shapes = SHAPES_END - DATA_KINDS,
     .shape_fill = fill_kind,
     .samples = samples,
-    .streams = streams,
+    .streams = float_streams,
 };
