@@ -1,35 +1,10 @@
-/* The worked examples of kernels/float/spec.md, the map and its inverse, every kind of vectors
- * against plain C, and the layouts that are found. */
+/* The worked examples of kernels/float/spec.md, the map and its inverse, and every kind of vectors
+ * against plain C. */
 #include <math.h>
-#include <string.h>
 
-#include "format/err.h"
-#include "kernels/float/learn.h"
-#include "tests/check.h"
-#include "tests/codecs/data.h"
+#include "tests/unit/kernels/float/steps.h"
 
-enum { CHUNK = 1 << 16, ROOM = CHUNK + 4096 };
-
-extern const struct bale_codec bale_codec_float;
-static struct float_work *work;
-
-static const struct float_steps *const all_steps[] = {
-    float_plain,
-#if defined(__x86_64__)
-    float_avx2,
-    float_avx512,
-#endif
-};
-
-/* Those that this processor has: the best and what comes before it. */
-static unsigned steps_count(void)
-{
-    unsigned count = 1;
-
-    while (all_steps[count - 1] != float_steps_best())
-        count++;
-    return count;
-}
+enum { ROOM = CHUNK + 4096 };
 
 /* Encodes with all steps, and decodes. Returns the stored length. */
 static int64_t round_trip(const struct float_layout *layout, const uint8_t *raw, uint32_t length)
@@ -264,131 +239,6 @@ static void test_wanted(void)
     }
 }
 
-/* ---- What is found ---- */
-
-struct found {
-    unsigned size_log2, lead, row;
-    bool is_float, big_endian;
-};
-
-/* A surface in rows of 144 elements. */
-static int64_t surface(uint32_t i)
-{
-    const int64_t x = i % 144, y = i / 144;
-
-    return 900 * (144 - x) * x + 1700 * (y % 300) * (300 - y % 300) + 31 * x * (y % 300);
-}
-
-static void make_surface(const struct found *as, uint8_t *raw, uint32_t length)
-{
-    const unsigned size = 1u << as->size_log2;
-
-    memset(raw, 0x77, as->lead);
-    for (uint32_t i = 0; as->lead + (i + 1) * size <= length; i++) {
-        const int64_t v = surface(i);
-        const float f = (float)v;
-        const double d = (double)v * 0x1.921fb54442d18p-20;
-        uint64_t bits = (uint64_t)(as->size_log2 == 1 ? v / 2048 : v);
-        uint32_t half;
-        if (as->is_float && size == 8) {
-            memcpy(&bits, &d, sizeof bits);
-        } else if (as->is_float) {
-            memcpy(&half, &f, sizeof half);
-            bits = half;
-        }
-        for (unsigned k = 0; k < size; k++)
-            raw[as->lead + i * size + k] =
-                (uint8_t)(bits >> 8 * (as->big_endian ? size - 1 - k : k));
-    }
-}
-
-static void test_found(void)
-{
-    static const struct found cases[] = {
-        {2, 0, 144, true, false}, {2, 3, 144, true, true},  {3, 0, 144, true, false},
-        {3, 5, 144, true, true},  {1, 1, 144, false, true}, {2, 2, 144, false, false},
-    };
-    static uint8_t raw[2 * CHUNK];
-    const struct bale_field none = {.type = BALE_FIELD_NONE};
-
-    for (unsigned i = 0; i < sizeof cases / sizeof cases[0]; i++)
-        for (unsigned k = 0; k < steps_count(); k++) {
-            struct float_layout layout;
-            make_surface(&cases[i], raw, sizeof raw);
-            REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
-            CHECK_EQ(layout.size_log2, cases[i].size_log2);
-            CHECK_EQ(layout.lead, cases[i].lead);
-            CHECK(layout.is_float ||
-                  !cases[i].is_float); /* of integers above 0, both are as good */
-            CHECK(layout.big_endian == cases[i].big_endian);
-            CHECK(layout.strides[1] + layout.strides[2] > 0);
-            CHECK(layout.strides[layout.strides[2] > 0 ? 2 : 1] % cases[i].row == 0);
-        }
-}
-
-/* From -1 to 1 and back while phase goes on by 1: nearly a sine. */
-static float wave(float phase)
-{
-    const float x = 2 * (phase - (float)(int)phase) - 1;
-
-    return x < 0 ? 4 * x * (1 + x) : 4 * x * (1 - x);
-}
-
-/* The rows and planes of a cube are found. */
-static void test_planes(void)
-{
-    enum { SIDE = 64 };
-    static uint8_t raw[2 * CHUNK];
-    const struct bale_field none = {.type = BALE_FIELD_NONE};
-    struct float_layout layout;
-
-    for (uint32_t i = 0; i < sizeof raw / 4; i++) {
-        const uint32_t row = i / SIDE, plane = row / SIDE;
-        const float x = (float)(i % SIDE), y = (float)(row % SIDE), z = (float)plane;
-        const float f =
-            wave(0.019F * x + 0.1F) * wave(0.026F * y + 0.2F) * wave(0.006F * z + 0.3F) +
-            wave(0.026F * x + 0.4F) * wave(0.019F * y + 0.7F) * wave(0.0054F * z);
-        memcpy(raw + (size_t)4 * i, &f, sizeof f);
-    }
-    for (unsigned k = 0; k < steps_count(); k++) {
-        REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
-        CHECK_EQ(layout.strides[1], SIDE);
-        CHECK_EQ(layout.strides[2], SIDE * SIDE);
-    }
-}
-
-/* All steps find the same, whatever the bytes and the length. */
-static void test_same_layouts(void)
-{
-    const struct bale_field none = {.type = BALE_FIELD_NONE},
-                            field = {.type = BALE_FIELD_F32, .dims = {20, 30, 40}, .offset = 2};
-    static uint8_t raw[3 * CHUNK];
-
-    for (uint32_t length = 1, n = 0; length <= sizeof raw; length += 1 + length / 3, n++) {
-        struct float_layout first, other;
-        uint8_t parts[2][FLOAT_PART];
-        const struct bale_field *with = n % 3 == 0 ? &field : &none;
-        bool has;
-        data_fill((enum data_kind)(n % DATA_KINDS), n, raw, length);
-        if (n % 2 == 0)
-            make_surface(&(struct found){.size_log2 = 1 + n % 3, .is_float = n % 4 == 0}, raw,
-                         length);
-        has = float_learn(work, float_plain, with, 0, raw, length, &first);
-        for (unsigned k = 1; k < steps_count(); k++) {
-            REQUIRE(float_learn(work, all_steps[k], with, 0, raw, length, &other) == has);
-            if (!has)
-                continue;
-            float_part_write(&first, parts[0]);
-            float_part_write(&other, parts[1]);
-            CHECK_EQ_MEM(parts[1], parts[0], FLOAT_PART);
-        }
-        CHECK(length >= FLOAT_LEAST || !has);
-    }
-    data_fill(DATA_RANDOM, 1, raw, sizeof raw);
-    CHECK(!float_learn(work, float_steps_best(), &none, 0, raw, sizeof raw,
-                       &(struct float_layout){.size_log2 = 0}));
-}
-
 /* With an argument, all patterns of f32: that takes minutes. */
 int main(int argc, char **argv)
 {
@@ -403,9 +253,6 @@ int main(int argc, char **argv)
     test_wanted();
     test_decimals();
     test_types_of_decimals();
-    test_found();
-    test_planes();
-    test_same_layouts();
     bale_codec_float.destroy(work);
     return check_result();
 }
