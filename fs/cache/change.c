@@ -40,7 +40,7 @@ void bale_waiters_complete(struct bale_waiter *waiter, int err)
 
 /* Joins a flush to the last waiting one: a flush that has not begun serves all that were requested
  * before it does. Under file->lock. */
-static bool join(struct bale_file *file, struct bale_change *change)
+static bool join_flush(struct bale_file *file, struct bale_change *change)
 {
     struct bale_change *last = file->changes;
 
@@ -93,7 +93,7 @@ void bale_change_submit(struct bale_change *change)
     if (!file->change) {
         file->change = change;
         begins = true;
-    } else if ((joined = join(file, change)) == false) {
+    } else if ((joined = join_flush(file, change)) == false) {
         *file->changes_end = change;
         file->changes_end = &change->next;
         more = bale_file_take_more(file); /* else this change finds more to store */
@@ -147,7 +147,7 @@ static int take_result(struct bale_file *file, const struct bale_change *change)
 }
 
 /* Makes the next waiting change the running one. Under file->lock. */
-static struct bale_change *advance(struct bale_file *file)
+static struct bale_change *advance_queue(struct bale_file *file)
 {
     struct bale_change *next = file->changes;
 
@@ -180,7 +180,7 @@ void bale_change_end(struct bale_change *change)
     bale_file_count_container(file);
     pthread_mutex_lock(&file->lock);
     int err = take_result(file, change);
-    struct bale_change *next = advance(file);
+    struct bale_change *next = advance_queue(file);
     if (change->error != BALE_OK && change->error != BALE_E_INVALID) {
         atomic_fetch_add(&volume->stats.errors, 1);
         bale_log(BALE_LOG_ERROR, "%s: writing its container failed: %s", file->label,

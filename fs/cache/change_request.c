@@ -4,7 +4,7 @@
 #include "format/err.h"
 #include "fs/cache/change.h"
 
-static void submit(struct bale_change *change, bale_file_done *done, void *arg)
+static void submit_change(struct bale_change *change, bale_file_done *done, void *arg)
 {
     if (change)
         bale_change_offer(change);
@@ -21,7 +21,7 @@ void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *d
     struct bale_change *change = bale_change_create(file, BALE_CHANGE_TRUNCATE, done, arg);
     if (change)
         change->offset = size;
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
@@ -37,7 +37,7 @@ void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t
         change->offset = offset;
         change->length = length;
     }
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
@@ -50,7 +50,7 @@ void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
         change->atime = atime ? *atime : omit;
         change->mtime = mtime ? *mtime : omit;
     }
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 void bale_file_set_attr(struct bale_file *file, unsigned fields,
@@ -62,7 +62,7 @@ void bale_file_set_attr(struct bale_file *file, unsigned fields,
         change->fields = fields;
         change->attr = *attr;
     }
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 bool bale_file_is_scrubbed(struct bale_file *file)
@@ -82,11 +82,12 @@ void bale_file_scrub(struct bale_file *file, bale_file_done *done, void *arg)
 {
     struct bale_change *change = bale_change_create(file, BALE_CHANGE_SCRUB, done, arg);
 
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 /* idles: does nothing if the file is idle and, with durable, its last commit is durable. */
-static void flush(struct bale_file *file, bool idles, bool durable, bale_file_done *done, void *arg)
+static void flush_file(struct bale_file *file, bool idles, bool durable, bale_file_done *done,
+                       void *arg)
 {
     pthread_mutex_lock(&file->lock);
     bool idle = idles && !file->dirty && !file->attr_dirty && !file->change &&
@@ -102,15 +103,15 @@ static void flush(struct bale_file *file, bool idles, bool durable, bale_file_do
     struct bale_change *change = bale_change_create(file, BALE_CHANGE_FLUSH, done, arg);
     if (change)
         change->durable = durable;
-    submit(change, done, arg);
+    submit_change(change, done, arg);
 }
 
 void bale_file_flush(struct bale_file *file, bool durable, bale_file_done *done, void *arg)
 {
-    flush(file, !durable, durable, done, arg);
+    flush_file(file, !durable, durable, done, arg);
 }
 
 void bale_file_sync(struct bale_file *file, bale_file_done *done, void *arg)
 {
-    flush(file, true, true, done, arg);
+    flush_file(file, true, true, done, arg);
 }

@@ -121,7 +121,7 @@ static int edit_allocation(struct bale_change *change, struct bale_container_att
     return BALE_OK;
 }
 
-static int allocate(struct bale_change *change)
+static int allocate_range(struct bale_change *change)
 {
     struct bale_file *file = change->file;
     uint64_t end = change->offset + change->length;
@@ -286,7 +286,7 @@ static void change_after_flush(struct bale_change *change, struct bale_scratch *
 {
     static int (*const steps[])(struct bale_change * change) = {
         [BALE_CHANGE_TRUNCATE] = set_size,
-        [BALE_CHANGE_ALLOCATE] = allocate,
+        [BALE_CHANGE_ALLOCATE] = allocate_range,
         [BALE_CHANGE_TIMES] = set_times,
         [BALE_CHANGE_ATTR] = set_attr,
     };

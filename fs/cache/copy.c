@@ -82,8 +82,8 @@ static uint64_t end_of(struct bale_file *from, const struct bale_copy *copy, uin
 /* ---- The target ---- */
 
 /* Takes back what the copy has changed of the container in memory. Nothing of it is on disk. */
-static void undo(struct bale_file *file, const struct bale_copy_frames *frames,
-                 const struct bale_container_attr *before)
+static void undo_copy(struct bale_file *file, const struct bale_copy_frames *frames,
+                      const struct bale_container_attr *before)
 {
     (void)bale_container_cut(file->container, frames->offset, frames->at - frames->offset);
     (void)bale_container_set_attr(file->container, before);
@@ -116,7 +116,7 @@ static int commit_frames(struct bale_file *file, const struct bale_copy_frames *
         if (err == BALE_OK || bale_container_begin(file->container, &generation) != BALE_OK)
             return err;
     }
-    undo(file, frames, &before);
+    undo_copy(file, frames, &before);
     bale_container_abandon(file->container);
     return err;
 }
@@ -146,8 +146,8 @@ again:
 }
 
 /* Shows the copied bytes. */
-static void show(struct bale_file *file, const struct bale_copy_frames *frames,
-                 struct timespec mtime)
+static void show_copy(struct bale_file *file, const struct bale_copy_frames *frames,
+                      struct timespec mtime)
 {
     pthread_mutex_lock(&file->lock);
     drop_clean(file, frames->offset, frames->at);
@@ -220,7 +220,7 @@ static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scra
         bale_container_abandon(to->container);
     }
     if (err == BALE_OK)
-        show(to, &frames, mtime);
+        show_copy(to, &frames, mtime);
     bale_copy_frames_clear(&frames);
     return err == BALE_OK ? (int64_t)(frames.at - frames.offset) : err;
 }

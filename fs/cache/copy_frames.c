@@ -163,8 +163,8 @@ static int clone_run(struct bale_copy_frames *frames, struct bale_segment *run, 
 
 /* ---- Encoded again ---- */
 
-static int encode(struct bale_copy_frames *frames, uint64_t from, uint64_t to, uint8_t *raw,
-                  struct bale_scratch *scratch)
+static int encode_copy(struct bale_copy_frames *frames, uint64_t from, uint64_t to, uint8_t *raw,
+                       struct bale_scratch *scratch)
 {
     struct bale_volume *volume = frames->to->volume;
     struct bale_frame frame = {.offset = from,
@@ -199,8 +199,8 @@ static int next_data(struct bale_file *file, uint64_t offset, uint64_t end,
 }
 
 /* Encodes the data of [at, end), a part of one extent: one frame for each run between holes. */
-static int encode_runs(struct bale_copy_frames *frames, uint64_t at, uint64_t end,
-                       struct bale_scratch *scratch)
+static int encode_extent(struct bale_copy_frames *frames, uint64_t at, uint64_t end,
+                         struct bale_scratch *scratch)
 {
     struct bale_volume *volume = frames->to->volume;
     size_t room = (size_t)(end - at);
@@ -216,8 +216,8 @@ static int encode_runs(struct bale_copy_frames *frames, uint64_t at, uint64_t en
             err = to < end ? next_data(frames->from, to, end, &s) : BALE_E_NOENT;
         }
         int next = err;
-        err =
-            next == BALE_OK || next == BALE_E_NOENT ? encode(frames, from, to, raw, scratch) : next;
+        err = next == BALE_OK || next == BALE_E_NOENT ? encode_copy(frames, from, to, raw, scratch)
+                                                      : next;
         at = to;
         if (err == BALE_OK)
             err = next;
@@ -247,7 +247,7 @@ static int copy_extent(struct bale_copy_frames *frames, uint64_t at, uint64_t en
         part = more != BALE_E_NOENT || first.offset < at || to > end || first.skip > 0;
         err = part ? BALE_OK : copy_frame(frames, &first, &part);
     } while (err == BALE_E_STALE && ++moved < BALE_MOVED_TRIES);
-    return err == BALE_OK && part ? encode_runs(frames, at, end, scratch) : err;
+    return err == BALE_OK && part ? encode_extent(frames, at, end, scratch) : err;
 }
 
 /* Clones or copies whole extents from the segment on, in the order of their frames in the

@@ -26,7 +26,7 @@ void bale_lost_destroy(struct bale_lost_files *lost)
     pthread_mutex_destroy(&lost->lock);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_lost_files(const void *a, const void *b)
 {
     uint64_t x = ((const struct lost_file *)a)->inode, y = ((const struct lost_file *)b)->inode;
 
@@ -44,7 +44,7 @@ static bool remember(struct bale_lost_files *lost, uint64_t inode, const char *n
         return false;
     file->inode = inode;
     memcpy(file->name, name, size);
-    struct lost_file **found = tsearch(file, &lost->by_inode, compare);
+    struct lost_file **found = tsearch(file, &lost->by_inode, compare_lost_files);
     if (!found || *found != file)
         free(file);
     else
@@ -69,10 +69,10 @@ void bale_lost_forget(struct bale_lost_files *lost, uint64_t inode)
     if (atomic_load(&lost->count) == 0)
         return;
     pthread_mutex_lock(&lost->lock);
-    struct lost_file **found = tfind(&key, &lost->by_inode, compare);
+    struct lost_file **found = tfind(&key, &lost->by_inode, compare_lost_files);
     if (found) {
         struct lost_file *file = *found;
-        (void)tdelete(&key, &lost->by_inode, compare);
+        (void)tdelete(&key, &lost->by_inode, compare_lost_files);
         free(file);
         if (atomic_fetch_sub(&lost->count, 1) == 1 && lost->unnamed == 0)
             lost->error = BALE_OK;

@@ -24,7 +24,7 @@
 
 /* fallocate() itself: where the file system has none, glibc's posix_fallocate would write the whole
  * reserve. 0 or an errno. */
-static int allocate(int fd, uint64_t offset, uint64_t length)
+static int allocate_blocks(int fd, uint64_t offset, uint64_t length)
 {
     int rc;
 
@@ -65,7 +65,7 @@ static bool shares_quota(const struct bale_volume *volume, int fd)
 
     if (!bale_reserve_concerns(volume, fd))
         return false;
-    int e = allocate(reserve_fd, bytes, RESERVE_SLACK);
+    int e = allocate_blocks(reserve_fd, bytes, RESERVE_SLACK);
     (void)!ftruncate(reserve_fd, (off_t)bytes);
     return e == EDQUOT;
 }
@@ -83,7 +83,7 @@ static bool is_project_limit(const struct bale_volume *volume, int fd)
 }
 
 /* Under reserve.lock. */
-static bool take(struct bale_volume *volume, int err, int fd)
+static bool give_up_reserve(struct bale_volume *volume, int err, int fd)
 {
     bool there = volume->reserve.fd >= 0 && volume->reserve.bytes > 0;
 
@@ -107,13 +107,13 @@ bool bale_reserve_serves(struct bale_volume *volume, int err, int fd)
     pthread_mutex_lock(&volume->reserve.lock);
     int full = atomic_load(&volume->full);
     /* If another flush took it a moment ago, this one may use its space too. */
-    bool serves = full ? full == err : take(volume, err, fd);
+    bool serves = full ? full == err : give_up_reserve(volume, err, fd);
     pthread_mutex_unlock(&volume->reserve.lock);
     return serves;
 }
 
 /* What must be free before writes go on. */
-static uint64_t needed(const struct bale_volume *volume)
+static uint64_t space_needed(const struct bale_volume *volume)
 {
     return volume->reserve.bytes ? volume->reserve.bytes : RESERVE_SLACK;
 }
@@ -125,19 +125,20 @@ static bool has_space(const struct bale_volume *volume)
     struct statvfs vfs;
 
     return fstatvfs(volume->reserve.fd, &vfs) == 0 &&
-           (uint64_t)vfs.f_bavail * vfs.f_frsize > needed(volume) + dirty + dirty / 8;
+           (uint64_t)vfs.f_bavail * vfs.f_frsize > space_needed(volume) + dirty + dirty / 8;
 }
 
 /* Reserves the space again. A reserve that got only a part of it would take that from flushes. So
  * this looks first whether there is enough, and after a failure does not try again for a while.
  * Under reserve.lock. */
-static bool take_back(struct bale_volume *volume)
+static bool refill_reserve(struct bale_volume *volume)
 {
     uint64_t now = bale_now_ms();
 
     if (now < volume->reserve.failed_ms + RETRY_MS || !has_space(volume))
         return false;
-    if (!volume->reserve.bytes || allocate(volume->reserve.fd, 0, volume->reserve.bytes) == 0)
+    if (!volume->reserve.bytes ||
+        allocate_blocks(volume->reserve.fd, 0, volume->reserve.bytes) == 0)
         return true;
     (void)!ftruncate(volume->reserve.fd, 0);
     volume->reserve.failed_ms = now;
@@ -147,7 +148,7 @@ static bool take_back(struct bale_volume *volume)
 void bale_reserve_restore(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->reserve.lock);
-    if (atomic_load(&volume->full) && !atomic_load(&volume->frozen) && take_back(volume)) {
+    if (atomic_load(&volume->full) && !atomic_load(&volume->frozen) && refill_reserve(volume)) {
         atomic_store(&volume->full, BALE_OK);
         bale_reserve_note_freed(volume);
         bale_log(BALE_LOG_INFO, "the backing store has space again");
@@ -170,7 +171,7 @@ bool bale_reserve_may_come(const struct bale_volume *volume, uint64_t since_ms)
 uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available)
 {
     uint64_t dirty = atomic_load(&volume->dirty);
-    uint64_t taken = dirty + dirty / 8 + (atomic_load(&volume->full) ? needed(volume) : 0);
+    uint64_t taken = dirty + dirty / 8 + (atomic_load(&volume->full) ? space_needed(volume) : 0);
 
     return available > taken ? (available - taken) / OVERHEAD_PART * (OVERHEAD_PART - 1) : 0;
 }
@@ -220,7 +221,7 @@ static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
     uint64_t share = share_of_space(volume);
     uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
     uint64_t bytes = want < share ? want : share;
-    int e = bytes > 0 ? allocate(volume->reserve.fd, 0, bytes) : ENOSPC;
+    int e = bytes > 0 ? allocate_blocks(volume->reserve.fd, 0, bytes) : ENOSPC;
     if (e == EOPNOTSUPP || e == ENOSYS)
         return dirty;
     if (e) {
@@ -258,7 +259,7 @@ static uint64_t grow_file(struct bale_volume *volume, uint64_t dirty)
     /* Without a file there is no space that could be reserved, or there was none to spare. */
     if (before == 0 || bytes <= before || atomic_load(&volume->full))
         return 0;
-    if (allocate(volume->reserve.fd, before, bytes - before) != 0) {
+    if (allocate_blocks(volume->reserve.fd, before, bytes - before) != 0) {
         (void)!ftruncate(volume->reserve.fd, (off_t)before);
         return 0;
     }

@@ -14,7 +14,7 @@
 /* ---- Memory ---- */
 
 /* Nothing waits for this work: it uses the heap only if the caller insists. */
-static void *allocate(struct bale_rewrite_pass *pass, size_t size, bool *heap)
+static void *allocate_rewrite(struct bale_rewrite_pass *pass, size_t size, bool *heap)
 {
     struct bale_volume *volume = pass->file->volume;
 
@@ -49,7 +49,7 @@ static int add_segment(struct bale_rewrite *rewrite, const struct bale_segment *
 }
 
 /* Collects the segments with data of the extent at rewrite->start. */
-static int collect(struct bale_file *file, uint32_t extent, struct bale_rewrite *rewrite)
+static int collect_segments(struct bale_file *file, uint32_t extent, struct bale_rewrite *rewrite)
 {
     uint64_t end = rewrite->start + extent;
     struct bale_segment s;
@@ -119,15 +119,16 @@ static uint32_t contiguous_length(const struct bale_rewrite *rewrite, size_t i)
     return (uint32_t)(to - from);
 }
 
-static int encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite, uint64_t offset,
-                  const uint8_t *raw, uint32_t length, struct bale_scratch *scratch)
+static int encode_rewrite(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite,
+                          uint64_t offset, const uint8_t *raw, uint32_t length,
+                          struct bale_scratch *scratch)
 {
     struct bale_rewrite_frame *made = &rewrite->frames[rewrite->frame_count++];
 
     *made = (struct bale_rewrite_frame){
         .frame = {.offset = offset, .raw_length = length, .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT}};
     made->room = bale_frame_bound(length, BALE_CHUNK_LOG2_DEFAULT);
-    made->stored = allocate(pass, made->room, &made->heap);
+    made->stored = allocate_rewrite(pass, made->room, &made->heap);
     if (!made->stored)
         return BALE_E_NOMEM;
     int err =
@@ -156,7 +157,7 @@ static int encode_all(struct bale_rewrite_pass *pass, struct bale_rewrite *rewri
                                                   BALE_CHUNK_LOG2_DEFAULT)))
             return BALE_OK;
         if (err == BALE_OK)
-            err = encode(pass, rewrite, from, raw, length, scratch);
+            err = encode_rewrite(pass, rewrite, from, raw, length, scratch);
         while (i < rewrite->count && rewrite->segments[i].offset < from + length)
             i++;
     }
@@ -188,7 +189,7 @@ int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rew
     bool heap;
 
     *keep = false;
-    int err = collect(file, pass->attr.extent, rewrite);
+    int err = collect_segments(file, pass->attr.extent, rewrite);
     if (err == BALE_OK)
         err = sum_frames(pass->attr.extent, rewrite);
     if (err != BALE_OK || rewrite->count == 0)
@@ -197,7 +198,7 @@ int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rew
     old = one_frame(file, rewrite, &head) ? &head : NULL;
     if (old && is_stored_as(old, pass->setting))
         return BALE_OK;
-    uint8_t *raw = allocate(pass, pass->attr.extent, &heap);
+    uint8_t *raw = allocate_rewrite(pass, pass->attr.extent, &heap);
     err = raw ? encode_all(pass, rewrite, raw, old, scratch) : BALE_E_NOMEM;
     bale_cache_free(pass->file->volume, raw, pass->attr.extent, heap);
     *keep = err == BALE_OK && is_better(pass, rewrite, old);
@@ -208,7 +209,7 @@ bool bale_rewrite_is_unchanged(struct bale_file *file, uint32_t extent,
                                const struct bale_rewrite *rewrite)
 {
     struct bale_rewrite now = {.start = rewrite->start};
-    bool same = collect(file, extent, &now) == BALE_OK && now.count == rewrite->count;
+    bool same = collect_segments(file, extent, &now) == BALE_OK && now.count == rewrite->count;
 
     for (size_t i = 0; i < now.count && same; i++) {
         const struct bale_segment *a = &now.segments[i], *b = &rewrite->segments[i];

@@ -25,7 +25,7 @@ struct volume_sync {
 
 /* Begins a new session, so that what containers write next leaves the roots that are durable now
  * alone. False: that is not possible. */
-static bool checkpoint(struct bale_volume *volume)
+static bool make_checkpoint(struct bale_volume *volume)
 {
     const struct bale_volume_options *options = &volume->options;
     int err = options->checkpoint ? options->checkpoint(options->arg) : BALE_E_INVALID;
@@ -42,7 +42,7 @@ static int sync_whole(struct volume_sync *sync)
 {
     const struct bale_volume_options *options = &sync->volume->options;
 
-    if (checkpoint(sync->volume) || !options->sync)
+    if (make_checkpoint(sync->volume) || !options->sync)
         return BALE_OK;
     return options->sync(options->arg);
 }

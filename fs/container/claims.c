@@ -27,7 +27,7 @@ void bale_claims_clear(struct bale_claims *claims)
     *claims = (struct bale_claims){0};
 }
 
-static int compare(const void *a, const void *b)
+static int compare_claims(const void *a, const void *b)
 {
     const struct bale_claim *x = a;
     const struct bale_claim *y = b;
@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
 void bale_claims_sort(struct bale_claims *claims)
 {
     if (claims->count > 0)
-        qsort(claims->claims, claims->count, sizeof *claims->claims, compare);
+        qsort(claims->claims, claims->count, sizeof *claims->claims, compare_claims);
 }
 
 const struct bale_claim *bale_claims_overlap(const struct bale_claims *claims, size_t *i)

@@ -70,7 +70,7 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
 }
 
 /* Under the writer lock. */
-static int look(struct bale_container *c)
+static int look_for_root(struct bale_container *c)
 {
     const struct bale_root none = {0};
     struct bale_root_choice choice;
@@ -92,7 +92,7 @@ int bale_container_follow(struct bale_container *c)
     if (!c->config->follows)
         return 0;
     bale_container_lock_writer(c);
-    result = look(c);
+    result = look_for_root(c);
     bale_container_unlock_writer(c);
     return result;
 }
@@ -125,7 +125,7 @@ bool bale_container_reconsider(struct bale_container *c, int err)
         (err != BALE_E_CORRUPT && err != BALE_E_UNSUPPORTED && err != BALE_E_IO && err != BALE_OK))
         return false;
     bale_container_lock_writer(c);
-    moved = look(c);
+    moved = look_for_root(c);
     again = moved > 0 || (err != BALE_OK && is_early(c));
     bale_container_unlock_writer(c);
     if (again && moved <= 0)

@@ -52,7 +52,7 @@ static int keep_slots(struct repairing *r)
 
 /* Keeps the root in use. If the container has frames and the root is that of an empty file, this is
  * refused: the file would become an empty one. */
-static int settle(struct repairing *r)
+static int settle_root(struct repairing *r)
 {
     int err = r->c->root.generation == 0 ? bale_container_has_frames(r->c) : BALE_OK;
 
@@ -88,10 +88,10 @@ static int repair_slots(struct repairing *r)
         r->how->settled = true;
     else
         return err == BALE_E_CORRUPT ? BALE_OK : err;
-    return r->how->slot || r->how->settled ? settle(r) : BALE_OK;
+    return r->how->slot || r->how->settled ? settle_root(r) : BALE_OK;
 }
 
-static int salvage(struct repairing *r)
+static int salvage_index(struct repairing *r)
 {
     struct bale_repair *how = r->how;
 
@@ -111,12 +111,12 @@ int bale_container_repair(struct bale_container *c, struct bale_repair *how)
     int err;
 
     how->settled = how->settle && !how->stuck;
-    err = how->settled ? settle(&r) : BALE_OK;
+    err = how->settled ? settle_root(&r) : BALE_OK;
     if (err == BALE_OK && c->root.generation > 0)
         err = bale_container_restore(c, page_is_lost, &r);
     if (err == BALE_OK && r.refused)
         err = BALE_E_NOSPACE;
     if (err == BALE_OK && !how->settled)
         err = repair_slots(&r);
-    return err == BALE_OK && c->root.generation > 0 ? salvage(&r) : err;
+    return err == BALE_OK && c->root.generation > 0 ? salvage_index(&r) : err;
 }

@@ -159,7 +159,7 @@ static int choose_frames(struct salvage *s)
     return BALE_OK;
 }
 
-static int place(struct salvage *s)
+static int place_frames(struct salvage *s)
 {
     const struct bale_history_without nothing = {SIZE_MAX, SIZE_MAX, false};
     int err = BALE_OK;
@@ -202,7 +202,7 @@ static int count_segment(void *arg, const struct bale_segment *segment)
     return BALE_OK;
 }
 
-static int count(struct salvage *s)
+static int count_found(struct salvage *s)
 {
     const struct bale_index_visitor visitor = {.arg = s, .segment = count_segment};
     int err;
@@ -246,7 +246,7 @@ static int count_gaps(struct salvage *s)
     return BALE_OK;
 }
 
-static int mark(struct salvage *s, uint64_t from, uint64_t to, uint64_t position)
+static int mark_lost(struct salvage *s, uint64_t from, uint64_t to, uint64_t position)
 {
     const struct bale_segment segment = {
         .offset = from,
@@ -273,7 +273,7 @@ static int mark_gaps(struct salvage *s)
     for (size_t i = 0; err == BALE_OK && s->incomplete && i < s->lost_count; i++)
         for (from = s->lost[i].first; err == BALE_OK && next_gap(s, &from, &to, s->lost[i].end);
              from = to) {
-            err = mark(s, from, to, position);
+            err = mark_lost(s, from, to, position);
             position += LOST_STEP;
         }
     return err;
@@ -317,7 +317,7 @@ static void take_index(struct salvage *s)
 }
 
 /* With the writer lock, which the commit gives back. */
-static int store(struct salvage *s)
+static int store_index(struct salvage *s)
 {
     struct bale_container *c = s->c;
     int err;
@@ -338,7 +338,7 @@ static int store(struct salvage *s)
     return err == BALE_OK ? bale_container_settle(c) : err;
 }
 
-static int find(struct salvage *s)
+static int find_index(struct salvage *s)
 {
     int err = read_index(s);
 
@@ -348,9 +348,9 @@ static int find(struct salvage *s)
     if (err == BALE_OK)
         err = choose_frames(s);
     if (err == BALE_OK)
-        err = place(s);
+        err = place_frames(s);
     if (err == BALE_OK)
-        err = count(s);
+        err = count_found(s);
     /* If the sum is right, no frame is missing, and a gap was a hole. */
     s->incomplete = s->stored != s->c->root.stored;
     return err == BALE_OK && s->incomplete ? count_gaps(s) : err;
@@ -366,9 +366,9 @@ int bale_container_salvage(struct bale_container *c, bool write,
     *out = (struct bale_salvage){0};
     bale_container_lock_writer(c);
     bale_index_init(&s.index, c->io, NULL, c->root.extent);
-    err = c->root.generation > 0 ? find(&s) : BALE_OK;
+    err = c->root.generation > 0 ? find_index(&s) : BALE_OK;
     if (err == BALE_OK && write && s.lost_count > 0)
-        err = store(&s);
+        err = store_index(&s);
     else
         bale_container_unlock_writer(c);
     bale_index_clear(&s.index);

@@ -57,7 +57,7 @@ int bale_lanes_create(struct bale_memory *memory, const struct bale_lanes_ops *o
 
 /* ---- The lanes, under the lock ---- */
 
-static void append(struct bale_lanes *lanes, struct lane *lane)
+static void lane_append(struct bale_lanes *lanes, struct lane *lane)
 {
     lane->next = NULL;
     lane->before = lanes->last;
@@ -89,7 +89,7 @@ static struct lane *lane_of(struct bale_lanes *lanes, const struct bale_queued *
     if (!lane && (lane = calloc(1, sizeof *lane))) {
         *lane = (struct lane){.user = in->uid, .changes = changes, .same = *bucket};
         *bucket = lane;
-        append(lanes, lane);
+        lane_append(lanes, lane);
     }
     return lane;
 }
@@ -123,7 +123,7 @@ static struct lane *next_lane(struct bale_lanes *lanes)
     if (!lane)
         return NULL;
     take_out(lanes, lane);
-    append(lanes, lane);
+    lane_append(lanes, lane);
     return lane;
 }
 
@@ -150,7 +150,7 @@ static void forget_if_unused(struct bale_lanes *lanes, struct lane *lane)
 /* ---- The threads ---- */
 
 /* Under the lock, which it drops. */
-static void serve(struct bale_lanes *lanes, struct lane *lane)
+static void lane_serve(struct bale_lanes *lanes, struct lane *lane)
 {
     struct bale_queued *queued = lane->list.first;
 
@@ -183,7 +183,7 @@ static void *lane_thread(void *arg)
     while (!lanes->stopping) {
         struct lane *lane = next_lane(lanes);
         if (lane)
-            serve(lanes, lane);
+            lane_serve(lanes, lane);
         else if (!waited)
             break;
         waited = lane || wait_for_work(lanes);

@@ -70,7 +70,7 @@ int bale_relief_create(int fd, struct bale_lanes *lanes, struct bale_in_flight *
     return BALE_OK;
 }
 
-static void awaken(struct bale_relief *relief)
+static void relief_awaken(struct bale_relief *relief)
 {
     if (atomic_exchange(&relief->awake, true))
         return;
@@ -87,7 +87,7 @@ void bale_relief_read_begin(struct bale_relief *relief)
 void bale_relief_read_end(struct bale_relief *relief)
 {
     if (atomic_fetch_sub(&relief->reading, 1) == 1 && !atomic_load(&relief->awake))
-        awaken(relief);
+        relief_awaken(relief);
 }
 
 bool bale_relief_is_crowded(struct bale_relief *relief, const struct fuse_in_header *in)
@@ -150,7 +150,7 @@ void bale_relief_interrupt(struct bale_relief *relief, uint64_t unique)
     interrupted->next = relief->interrupted;
     relief->interrupted = interrupted;
     pthread_mutex_unlock(&relief->lock);
-    awaken(relief);
+    relief_awaken(relief);
 }
 
 /* Looks at the callers of interrupted requests, at some of them if there are many. Returns whether
@@ -233,7 +233,7 @@ static void look_for_crowd(struct bale_relief *relief, struct looks *looks)
         atomic_store(&relief->crowded, false);
 }
 
-static void look(struct bale_relief *relief, struct looks *looks)
+static void relief_look(struct bale_relief *relief, struct looks *looks)
 {
     uint64_t progress = bale_in_flight_progress(relief->in_flight);
     bool stuck = atomic_load(&relief->reading) == 0 && progress == looks->progress;
@@ -270,7 +270,7 @@ static void *relief_thread(void *arg)
             pthread_cond_wait(&relief->wake, &relief->lock);
         pthread_mutex_unlock(&relief->lock);
         nanosleep(&pause, NULL);
-        look(relief, &looks);
+        relief_look(relief, &looks);
     }
     bale_in_flight_leave(relief->in_flight);
     return NULL;

@@ -254,8 +254,8 @@ static struct bale_setting choose_for_speed(struct bale_auto *a, struct estimate
     return cost(e, e->zstd, PRICE_LZR) < least ? lzr : best;
 }
 
-static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *raw,
-                                  uint32_t raw_length)
+static struct bale_setting auto_choose_extent(void *work, int16_t parameter, const uint8_t *raw,
+                                              uint32_t raw_length)
 {
     struct bale_auto *a = work;
     const bool for_speed = parameter == BALE_AUTO_FOR_SPEED;
@@ -264,7 +264,7 @@ static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *
     return for_speed ? choose_for_speed(a, &e) : choose_for_ratio(a, &e, raw, raw_length);
 }
 
-static int create(void **work)
+static int auto_create_work(void **work)
 {
     *work = malloc(sizeof(struct bale_auto));
     return *work ? BALE_OK : BALE_E_NOMEM;
@@ -274,7 +274,7 @@ static int create(void **work)
 const struct bale_codec bale_codec_auto = {
     .id = BALE_CODEC_AUTO,
     .name = "auto",
-    .create = create,
+    .create = auto_create_work,
     .destroy = free,
-    .choose = choose,
+    .choose = auto_choose_extent,
 };

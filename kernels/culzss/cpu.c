@@ -1,17 +1,18 @@
 #include "kernels/codec/codec.h"
 #include "kernels/culzss/culzss.h"
 
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t culzss_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                   const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                   uint32_t capacity)
 {
     (void)part;
     return bale_lzss_encode(work, bale_culzss_geometry((uint16_t)parameter), raw, raw_length, out,
                             capacity);
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int culzss_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                               const uint8_t *in, uint32_t length, uint8_t *raw,
+                               uint32_t raw_length, uint32_t chunk_size, struct bale_wanted wanted)
 {
     (void)work;
     (void)part;
@@ -25,6 +26,6 @@ const struct bale_codec bale_codec_culzss = {
     .name = "culzss",
     .create = bale_lzss_create,
     .destroy = bale_lzss_destroy,
-    .encode = encode,
-    .decode = decode,
+    .encode = culzss_encode_chunk,
+    .decode = culzss_decode_chunk,
 };

@@ -4,15 +4,15 @@
 #include "kernels/codec/codec.h"
 #include "kernels/float/learn.h"
 
-static int create(void **work)
+static int float_create_work(void **work)
 {
     *work = aligned_alloc(64, (sizeof(struct float_work) + 63) / 64 * 64);
     return *work ? BALE_OK : BALE_E_NOMEM;
 }
 
-static int64_t learn(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
-                     uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length, uint8_t *out,
-                     uint32_t capacity)
+static int64_t float_learn_extent(void *work, int16_t parameter, const struct bale_field *field,
+                                  uint64_t offset, uint32_t chunk_size, const uint8_t *raw,
+                                  uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     struct float_layout layout;
 
@@ -25,8 +25,9 @@ static int64_t learn(void *work, int16_t parameter, const struct bale_field *fie
     return FLOAT_PART;
 }
 
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t float_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                  const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                  uint32_t capacity)
 {
     const struct float_steps *steps;
     struct float_layout layout;
@@ -44,9 +45,9 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
     return steps->encode(work, &layout, raw, raw_length, out, capacity);
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int float_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                              const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                              uint32_t chunk_size, struct bale_wanted wanted)
 {
     const struct float_steps *steps;
     struct float_layout layout;
@@ -65,9 +66,9 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
 const struct bale_codec bale_codec_float = {
     .id = BALE_CODEC_FLOAT,
     .name = "float",
-    .create = create,
+    .create = float_create_work,
     .destroy = free,
-    .learn = learn,
-    .encode = encode,
-    .decode = decode,
+    .learn = float_learn_extent,
+    .encode = float_encode_chunk,
+    .decode = float_decode_chunk,
 };

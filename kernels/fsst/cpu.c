@@ -13,15 +13,15 @@ struct fsst_work {
     uint16_t lengths[FSST_SPLITS];
 };
 
-static int create(void **work)
+static int fsst_create_work(void **work)
 {
     *work = calloc(1, sizeof(struct fsst_work));
     return *work ? BALE_OK : BALE_E_NOMEM;
 }
 
-static int64_t learn(void *work, int16_t parameter, const struct bale_field *field, uint64_t offset,
-                     uint32_t chunk_size, const uint8_t *raw, uint32_t raw_length, uint8_t *out,
-                     uint32_t capacity)
+static int64_t fsst_learn_extent(void *work, int16_t parameter, const struct bale_field *field,
+                                 uint64_t offset, uint32_t chunk_size, const uint8_t *raw,
+                                 uint32_t raw_length, uint8_t *out, uint32_t capacity)
 {
     struct fsst_work *w = work;
     struct fsst_symbols symbols;
@@ -51,8 +51,9 @@ static int prepare(struct fsst_work *w, struct bale_extent_part part)
     return BALE_OK;
 }
 
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t fsst_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                 const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                 uint32_t capacity)
 {
     struct fsst_work *w = work;
     int err;
@@ -64,9 +65,9 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
     return err < 0 ? err : fsst_encode(&w->matcher, w->lengths, raw, raw_length, out, capacity);
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int fsst_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                             const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                             uint32_t chunk_size, struct bale_wanted wanted)
 {
     struct fsst_symbols symbols;
     int err = fsst_part_read(part, &symbols);
@@ -80,9 +81,9 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
 const struct bale_codec bale_codec_fsst = {
     .id = BALE_CODEC_FSST,
     .name = "fsst",
-    .create = create,
+    .create = fsst_create_work,
     .destroy = free,
-    .learn = learn,
-    .encode = encode,
-    .decode = decode,
+    .learn = fsst_learn_extent,
+    .encode = fsst_encode_chunk,
+    .decode = fsst_decode_chunk,
 };

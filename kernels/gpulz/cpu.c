@@ -10,17 +10,18 @@ _Static_assert(BALE_GPULZ_WINDOW_MAX <= BALE_LZSS_WINDOW_MAX &&
 /* The sample that decides how large symbols are (spec.md). */
 static const struct bale_sampling sampling = {.piece = 2048, .per_log2 = 16, .least = 2, .most = 8};
 
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t gpulz_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                  const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                  uint32_t capacity)
 {
     (void)part;
     return bale_lzss_encode(work, bale_gpulz_geometry((uint16_t)parameter), raw, raw_length, out,
                             capacity);
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int gpulz_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                              const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                              uint32_t chunk_size, struct bale_wanted wanted)
 {
     (void)work;
     (void)part;
@@ -61,8 +62,8 @@ static uint32_t sample(struct bale_lzss_work *work, struct bale_lzss_geometry ge
     return sum;
 }
 
-static struct bale_setting choose(void *work, int16_t parameter, const uint8_t *raw,
-                                  uint32_t raw_length)
+static struct bale_setting gpulz_choose_extent(void *work, int16_t parameter, const uint8_t *raw,
+                                               uint32_t raw_length)
 {
     struct bale_lzss_geometry geometry = bale_gpulz_geometry((uint16_t)parameter);
     uint32_t least = UINT32_MAX;
@@ -86,7 +87,7 @@ const struct bale_codec bale_codec_gpulz = {
     .name = "gpulz",
     .create = bale_lzss_create,
     .destroy = bale_lzss_destroy,
-    .encode = encode,
-    .decode = decode,
-    .choose = choose,
+    .encode = gpulz_encode_chunk,
+    .decode = gpulz_decode_chunk,
+    .choose = gpulz_choose_extent,
 };

@@ -5,7 +5,7 @@
 #include "kernels/codec/codec.h"
 
 /* The encoder's state. */
-static int create(void **work)
+static int lz4_create_work(void **work)
 {
     *work = malloc((size_t)LZ4_sizeofState());
     return *work ? BALE_OK : BALE_E_NOMEM;
@@ -13,8 +13,9 @@ static int create(void **work)
 
 /* Resets the state fully. After a fast reset the output would depend on more than the input: a
  * stale table entry and an empty one, which means position 0, can lead to different matches. */
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t lz4_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                uint32_t capacity)
 {
     (void)parameter;
     (void)part;
@@ -23,9 +24,9 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
 }
 
 /* LZ4_decompress_safe fails unless the block ends exactly where its bytes do. */
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int lz4_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                            const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                            uint32_t chunk_size, struct bale_wanted wanted)
 {
     (void)work;
     (void)parameter;
@@ -42,8 +43,8 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
 const struct bale_codec bale_codec_lz4 = {
     .id = BALE_CODEC_LZ4,
     .name = "lz4",
-    .create = create,
+    .create = lz4_create_work,
     .destroy = free,
-    .encode = encode,
-    .decode = decode,
+    .encode = lz4_encode_chunk,
+    .decode = lz4_decode_chunk,
 };

@@ -12,7 +12,7 @@ struct lzr_work {
     struct lzr_full full; /* its fast part is level 1's too */
 };
 
-static int create(void **work)
+static int lzr_create_work(void **work)
 {
     size_t size = (sizeof(struct lzr_work) + 63) / 64 * 64;
     struct lzr_work *w = aligned_alloc(64, size);
@@ -25,8 +25,9 @@ static int create(void **work)
     return BALE_OK;
 }
 
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t lzr_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                uint32_t capacity)
 {
     struct lzr_work *w = work;
 
@@ -40,9 +41,9 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
     return lzr_emit(&w->emit, &w->found, raw, raw_length, out, capacity);
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int lzr_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                            const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                            uint32_t chunk_size, struct bale_wanted wanted)
 {
     struct lzr_work *w = work;
 
@@ -55,8 +56,8 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
 const struct bale_codec bale_codec_lzr = {
     .id = BALE_CODEC_LZR,
     .name = "lzr",
-    .create = create,
+    .create = lzr_create_work,
     .destroy = free,
-    .encode = encode,
-    .decode = decode,
+    .encode = lzr_encode_chunk,
+    .decode = lzr_decode_chunk,
 };

@@ -12,7 +12,7 @@ struct zstd_work {
     ZSTD_DCtx *decoder;
 };
 
-static void destroy(void *work)
+static void zstd_destroy_work(void *work)
 {
     struct zstd_work *w = work;
 
@@ -21,7 +21,7 @@ static void destroy(void *work)
     free(w);
 }
 
-static int create(void **work)
+static int zstd_create_work(void **work)
 {
     struct zstd_work *w = malloc(sizeof *w);
 
@@ -30,7 +30,7 @@ static int create(void **work)
     w->encoder = ZSTD_createCCtx();
     w->decoder = ZSTD_createDCtx();
     if (!w->encoder || !w->decoder) {
-        destroy(w);
+        zstd_destroy_work(w);
         return BALE_E_NOMEM;
     }
     *work = w;
@@ -39,8 +39,9 @@ static int create(void **work)
 
 /* ZSTD_compress2 pledges raw_length, which bounds the window by the chunk and puts the content size
  * in the header. There is no dictionary, and no checksum either: the chunk table has one. */
-static int64_t encode(void *work, int16_t parameter, struct bale_extent_part part,
-                      const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity)
+static int64_t zstd_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                                 const uint8_t *raw, uint32_t raw_length, uint8_t *out,
+                                 uint32_t capacity)
 {
     struct zstd_work *w = work;
     size_t got = ZSTD_CCtx_setParameter(w->encoder, ZSTD_c_compressionLevel, parameter);
@@ -100,9 +101,9 @@ static int decode_start(ZSTD_DCtx *decoder, const uint8_t *in, uint32_t length, 
     return BALE_OK;
 }
 
-static int decode(void *work, int16_t parameter, struct bale_extent_part part, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t chunk_size,
-                  struct bale_wanted wanted)
+static int zstd_decode_chunk(void *work, int16_t parameter, struct bale_extent_part part,
+                             const uint8_t *in, uint32_t length, uint8_t *raw, uint32_t raw_length,
+                             uint32_t chunk_size, struct bale_wanted wanted)
 {
     struct zstd_work *w = work;
 
@@ -120,8 +121,8 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
 const struct bale_codec bale_codec_zstd = {
     .id = BALE_CODEC_ZSTD,
     .name = "zstd",
-    .create = create,
-    .destroy = destroy,
-    .encode = encode,
-    .decode = decode,
+    .create = zstd_create_work,
+    .destroy = zstd_destroy_work,
+    .encode = zstd_encode_chunk,
+    .decode = zstd_decode_chunk,
 };
