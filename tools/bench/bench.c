@@ -174,7 +174,7 @@ static bool take_sample(struct bench *bench)
     return true;
 }
 
-static void tick(void *argument, const struct bale_setting *setting)
+static void bench_tick(void *argument, const struct bale_setting *setting)
 {
     struct bench *bench = argument;
     unsigned all =
@@ -312,7 +312,7 @@ static int bench_run(const struct bale_command *command, int argc, char **argv)
                                   .chunk_log2 = BALE_CHUNK_LOG2_DEFAULT,
                                   .threads = bale_cpus(),
                                   .runs = 5,
-                                  .tick = tick,
+                                  .tick = bench_tick,
                                   .argument = &bench},
                           .sample.limit = (size_t)256 << 20,
                           .picture = {.fd = -1}};

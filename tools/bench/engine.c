@@ -225,7 +225,7 @@ static void draw_report(const void *report, FILE *out)
 
 /* ---- The work ---- */
 
-static void tick(void *argument, const char *text)
+static void bench_engine_tick(void *argument, const char *text)
 {
     struct engines *e = argument;
 
@@ -328,7 +328,7 @@ static int bench_engine_run(const struct bale_command *command, int argc, char *
                 .threads = bale_cpus(),
                 .seconds = 0.5,
                 .gpu = {.verify = true, .release_ms = RELEASE_NEVER_MS, .watchdog_ms = WATCHDOG_MS},
-                .tick = tick,
+                .tick = bench_engine_tick,
                 .argument = &e},
         .picture = {.fd = -1}};
     int option, status;

@@ -83,7 +83,7 @@ static void take_trial(const struct bale_bench_data *data, const struct bale_gpu
     gpu->speed.decompress = (double)gpu->raw / ((double)trial->decode_ns * 1e-9);
 }
 
-static void tick(void *argument, size_t trial)
+static void trial_tick(void *argument, size_t trial)
 {
     const struct trials *trials = argument;
 
@@ -179,7 +179,7 @@ bool bale_bench_gpu(const struct bale_bench_data *data, enum bale_engine_choice 
     }
     int err = list_trials(data, results, count, &trials);
     if (err == BALE_OK)
-        err = gpu->measure(&options, trials.list, trials.count, tick, &trials, &why);
+        err = gpu->measure(&options, trials.list, trials.count, trial_tick, &trials, &why);
     if (err == BALE_OK) {
         good = take_all(data, &trials, note);
     } else {

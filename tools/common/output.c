@@ -20,7 +20,7 @@
 static char *volatile unfinished;
 static volatile int unfinished_dir;
 
-static void interrupted(int number)
+static void output_interrupted(int number)
 {
     char *name = unfinished;
 
@@ -33,7 +33,7 @@ static void interrupted(int number)
 static void catch_signals(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU};
-    struct sigaction action = {.sa_handler = interrupted, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = output_interrupted, .sa_flags = (int)SA_RESETHAND};
     struct sigaction before;
 
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)

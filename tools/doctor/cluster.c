@@ -46,7 +46,7 @@ static const struct shared_type *find_shared(const char *type)
 }
 
 /* The type by its own name: FUSE file systems may call themselves fuse. */
-static void machines(struct bale_doctor *doctor, const struct bale_mount_line *mount)
+static void report_machines(struct bale_doctor *doctor, const struct bale_mount_line *mount)
 {
     if (find_shared(mount->type))
         bale_doctor_report(doctor, "machines", BALE_FINDING_NOTE,
@@ -71,7 +71,7 @@ static void mount_options(struct bale_doctor *doctor, const struct bale_mount_li
 /* ---- Quotas ---- */
 
 /* limit 0: none. BAD: it is used up. */
-static enum bale_finding judge(uint64_t used, uint64_t soft, uint64_t hard)
+static enum bale_finding judge_quota(uint64_t used, uint64_t soft, uint64_t hard)
 {
     if (hard > 0 && used >= hard)
         return BALE_FINDING_BAD;
@@ -93,9 +93,9 @@ static bool quota_of(struct bale_doctor *doctor, int fd, int type, const char *w
     uint64_t most_files = quota.dqb_ihardlimit ? quota.dqb_ihardlimit : quota.dqb_isoftlimit;
     if (!most_bytes && !most_files)
         return false;
-    enum bale_finding bytes = judge(quota.dqb_curspace, soft, hard);
+    enum bale_finding bytes = judge_quota(quota.dqb_curspace, soft, hard);
     enum bale_finding inodes =
-        judge(quota.dqb_curinodes, quota.dqb_isoftlimit, quota.dqb_ihardlimit);
+        judge_quota(quota.dqb_curinodes, quota.dqb_isoftlimit, quota.dqb_ihardlimit);
     enum bale_finding worst = inodes > bytes ? inodes : bytes;
     if (most_files)
         snprintf(files, sizeof files, ", %llu of %llu files",
@@ -108,8 +108,8 @@ static bool quota_of(struct bale_doctor *doctor, int fd, int type, const char *w
     return true;
 }
 
-static void quotas(struct bale_doctor *doctor, const char *path,
-                   const struct bale_mount_line *mount)
+static void report_quotas(struct bale_doctor *doctor, const char *path,
+                          const struct bale_mount_line *mount)
 {
     const struct shared_type *shared = find_shared(mount->type);
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -137,9 +137,9 @@ void bale_doctor_cluster(struct bale_doctor *doctor, const char *path)
 
     if (statvfs(path, &fs) != 0 || bale_mounts_of(path, &mount) != BALE_OK)
         return;
-    machines(doctor, &mount);
+    report_machines(doctor, &mount);
     mount_options(doctor, &mount, fs.f_flag);
-    quotas(doctor, path, &mount);
+    report_quotas(doctor, path, &mount);
     bale_doctor_purge(doctor, path, find_shared(mount.type) != NULL);
     bale_mount_line_free(&mount);
 }

@@ -102,7 +102,7 @@ static enum outcome query_plugin(bool open_it, struct answer *answer)
 }
 
 /* True if there is a driver. */
-static bool driver(struct bale_doctor *doctor)
+static bool report_driver(struct bale_doctor *doctor)
 {
     char version[256] = "", path[32];
     unsigned devices = 0, usable = 0;
@@ -139,7 +139,7 @@ static void no_plugin(struct bale_doctor *doctor, const struct answer *answer, b
     bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE, advice, "%s", answer->why.text);
 }
 
-static void devices(struct bale_doctor *doctor, const struct bale_gpu_found *found)
+static void report_devices(struct bale_doctor *doctor, const struct bale_gpu_found *found)
 {
     static const char *const modes[] = {"default", "exclusive", "prohibited"};
 
@@ -164,7 +164,7 @@ static const char *advice_for(const struct answer *answer, const struct bale_gpu
 }
 
 /* Prints "store, lz4, zstd to level 3, gpulz". zero is left out: it is detected with the others. */
-static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
+static void report_codecs(struct bale_doctor *doctor, const struct bale_gpu_found *found)
 {
     char text[BALE_REASON_SIZE] = "";
     size_t length = 0, count;
@@ -184,7 +184,7 @@ static void codecs(struct bale_doctor *doctor, const struct bale_gpu_found *foun
 }
 
 /* Reports what engine=auto would do, and why. */
-static void engine(struct bale_doctor *doctor, const struct answer *answer)
+static void report_engine(struct bale_doctor *doctor, const struct answer *answer)
 {
     const struct bale_gpu_found *found = &answer->found;
     unsigned ordinal = found->chosen < found->device_count ? found->chosen : 0;
@@ -198,8 +198,8 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
         bale_doctor_report(doctor, "GPU engine", BALE_FINDING_NOTE, advice_for(answer, chosen),
                            "%s: engine=auto leaves everything to the CPU: %s", answer->file,
                            answer->why.text[0] ? answer->why.text : bale_err_text(answer->err));
-    devices(doctor, found);
-    codecs(doctor, found);
+    report_devices(doctor, found);
+    report_codecs(doctor, found);
     if (found->missing.text[0] && found->device_count > 0)
         bale_doctor_report(
             doctor, "nvCOMP", BALE_FINDING_NOTE,
@@ -212,7 +212,7 @@ static void engine(struct bale_doctor *doctor, const struct answer *answer)
 }
 
 /* Reports how long a mount would wait for the GPU. */
-static void opening(struct bale_doctor *doctor, const struct answer *answer)
+static void report_opening(struct bale_doctor *doctor, const struct answer *answer)
 {
     const struct bale_doctor_opening *opening = &answer->opening;
     char text[BALE_TIMELINE_TEXT];
@@ -228,7 +228,7 @@ static void opening(struct bale_doctor *doctor, const struct answer *answer)
 void bale_doctor_gpu(struct bale_doctor *doctor)
 {
     struct answer answer = {0};
-    bool has_driver = driver(doctor);
+    bool has_driver = report_driver(doctor);
     enum outcome outcome = query_plugin(doctor->open_gpu, &answer);
 
     if (outcome == SILENT)
@@ -242,7 +242,7 @@ void bale_doctor_gpu(struct bale_doctor *doctor)
     else if (!answer.file[0])
         no_plugin(doctor, &answer, has_driver);
     else
-        engine(doctor, &answer);
+        report_engine(doctor, &answer);
     if (doctor->open_gpu && outcome == ANSWERED && answer.file[0])
-        opening(doctor, &answer);
+        report_opening(doctor, &answer);
 }

@@ -41,7 +41,7 @@ static bool read_line(const char *path, char *line, int size)
     return read;
 }
 
-static void versions(struct bale_doctor *doctor)
+static void report_versions(struct bale_doctor *doctor)
 {
     bale_doctor_report(doctor, "balefs", BALE_FINDING_FINE, NULL,
                        "%s, libfuse %s, zstd %s, lz4 %s, xxHash %u, jansson %s", BALEFS_VERSION,
@@ -49,7 +49,7 @@ static void versions(struct bale_doctor *doctor)
                        XXH_versionNumber(), jansson_version_str());
 }
 
-static void kernel(struct bale_doctor *doctor)
+static void report_kernel(struct bale_doctor *doctor)
 {
     struct utsname name;
     int major = 0, minor = 0;
@@ -107,7 +107,7 @@ static int try_namespace(void)
     return WEXITSTATUS(state);
 }
 
-static void fusermount(struct bale_doctor *doctor, bool namespaces)
+static void report_fusermount(struct bale_doctor *doctor, bool namespaces)
 {
     const char *without =
         namespaces ? "balefs run does without; for balefs mount install the package fuse3"
@@ -170,7 +170,7 @@ static void user_namespaces(struct bale_doctor *doctor, int err)
                        err == 0 ? NULL : "ordinary users need fusermount3 then", "%s", text);
 }
 
-static void limits(struct bale_doctor *doctor)
+static void report_limits(struct bale_doctor *doctor)
 {
     struct rlimit files;
     char limit[BALE_TEXT], cap[BALE_TEXT];
@@ -204,13 +204,13 @@ void bale_doctor_machine(struct bale_doctor *doctor)
 {
     int namespaces = try_namespace();
 
-    versions(doctor);
-    kernel(doctor);
+    report_versions(doctor);
+    report_kernel(doctor);
     fuse_device(doctor);
-    fusermount(doctor, namespaces == 0);
+    report_fusermount(doctor, namespaces == 0);
     fuse_conf(doctor);
     user_namespaces(doctor, namespaces);
-    limits(doctor);
+    report_limits(doctor);
     system_log(doctor);
     bale_doctor_gpu(doctor);
 }

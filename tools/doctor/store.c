@@ -44,7 +44,7 @@ static void file_system(struct bale_doctor *doctor, const char *path)
 /* A file server may give root's files to another user and refuse root everything else. Then the
  * daemon of root's mount can act neither for root nor for others. made: a directory that this
  * process has just made, or NULL; then e says why it could not be made. True: it was reported. */
-static bool squashed(struct bale_doctor *doctor, const char *made, int e)
+static bool report_squashed(struct bale_doctor *doctor, const char *made, int e)
 {
     static const char advice[] =
         "run balefs as the user who owns the directory, or have the server's export changed to "
@@ -67,7 +67,7 @@ static bool squashed(struct bale_doctor *doctor, const char *made, int e)
 }
 
 /* Probes in a new directory, so that nothing in the store changes. */
-static void abilities(struct bale_doctor *doctor, const char *path)
+static void report_abilities(struct bale_doctor *doctor, const char *path)
 {
     struct bale_store_abilities can;
     char probe[4200];
@@ -75,7 +75,7 @@ static void abilities(struct bale_doctor *doctor, const char *path)
     snprintf(probe, sizeof probe, "%s/.balefs-doctor-XXXXXX", path);
     bool made = mkdtemp(probe) != NULL;
     int e = errno;
-    bool reported = squashed(doctor, made ? probe : NULL, e);
+    bool reported = report_squashed(doctor, made ? probe : NULL, e);
     int err = bale_store_probe_directory(made ? probe : path, made, &can);
     if (made)
         (void)rmdir(probe);
@@ -91,7 +91,7 @@ static void abilities(struct bale_doctor *doctor, const char *path)
                            can.text[0] ? can.text : "nothing is lacking");
 }
 
-static void reach(struct bale_doctor *doctor, const struct bale_store *store)
+static void report_reach(struct bale_doctor *doctor, const struct bale_store *store)
 {
     const char *wrong = bale_store_reach(store);
 
@@ -101,7 +101,7 @@ static void reach(struct bale_doctor *doctor, const struct bale_store *store)
 }
 
 /* The logs that daemons of the store have kept, the newest last. */
-static void logs(struct bale_doctor *doctor, const struct bale_store *store)
+static void report_logs(struct bale_doctor *doctor, const struct bale_store *store)
 {
     char path[4200], size[BALE_TEXT], when[32];
     struct stat st;
@@ -118,7 +118,7 @@ static void logs(struct bale_doctor *doctor, const struct bale_store *store)
     }
 }
 
-static void state(struct bale_doctor *doctor, const char *path)
+static void report_state(struct bale_doctor *doctor, const char *path)
 {
     const struct bale_store_notice *notice;
     struct bale_store *store;
@@ -149,8 +149,8 @@ static void state(struct bale_doctor *doctor, const char *path)
         bale_doctor_report(doctor, "store", BALE_FINDING_BAD, "balefs fsck --repair makes it again",
                            "%s/%s is lost or damaged, and only its copy is there",
                            bale_store_path(store), notice->below);
-    reach(doctor, store);
-    logs(doctor, store);
+    report_reach(doctor, store);
+    report_logs(doctor, store);
     (void)bale_store_close(store, false, NULL);
 }
 
@@ -172,8 +172,8 @@ void bale_doctor_store(struct bale_doctor *doctor, const char *path)
         bale_mount_line_free(&mount);
         return;
     }
-    state(doctor, path);
+    report_state(doctor, path);
     file_system(doctor, path);
     bale_doctor_cluster(doctor, path);
-    abilities(doctor, path);
+    report_abilities(doctor, path);
 }

@@ -115,7 +115,7 @@ static char *label_of(const char *name, const char *text)
     return fclose(out) == 0 ? label : NULL;
 }
 
-static bool ask(const char *path, struct metrics_mount *mount)
+static bool ask_daemon(const char *path, struct metrics_mount *mount)
 {
     char *point = bale_mounts_path(path);
 
@@ -202,7 +202,7 @@ int bale_metrics_print(int count, char **paths)
     int used = 0;
 
     for (int i = 0; complete && i < count; i++) {
-        good = ask(paths[i], &mounts[used]) && good;
+        good = ask_daemon(paths[i], &mounts[used]) && good;
         if (!mounts[used].label)
             complete = false;
         else if (is_named(mounts, used, mounts[used].label))

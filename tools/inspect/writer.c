@@ -30,7 +30,7 @@ static void leave(struct query *query)
     free(query);
 }
 
-static void *ask(void *arg)
+static void *query_thread(void *arg)
 {
     struct query *query = arg;
     char name[sizeof query->name] = "";
@@ -67,7 +67,7 @@ void bale_writer_find(const char *store, char *name, size_t size)
     query->store = strdup(store);
     pthread_mutex_init(&query->lock, NULL);
     bale_cond_init(&query->ended);
-    if (query->store && pthread_create(&thread, NULL, ask, query) == 0) {
+    if (query->store && pthread_create(&thread, NULL, query_thread, query) == 0) {
         pthread_detach(thread);
         await(query, name, size);
     } else {

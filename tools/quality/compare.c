@@ -67,8 +67,8 @@ static bool is_within(double x, double y, double bound)
 typedef void element_visit(const struct bale_quality_pair *pair, struct bale_quality *quality,
                            uint64_t element, const uint8_t *original, const uint8_t *copy);
 
-static void measure(const struct bale_quality_pair *pair, struct bale_quality *q, uint64_t element,
-                    const uint8_t *original, const uint8_t *copy)
+static void measure_error(const struct bale_quality_pair *pair, struct bale_quality *q,
+                          uint64_t element, const uint8_t *original, const uint8_t *copy)
 {
     const bool different = memcmp(original, copy, bale_quality_width(&pair->field)) != 0;
     const double x = bale_quality_element(&pair->field, original);
@@ -133,7 +133,7 @@ static bool visit_all(const struct bale_quality_pair *pair, struct bale_quality 
 bool bale_quality_compare(const struct bale_quality_pair *pair, struct bale_quality *quality)
 {
     *quality = (struct bale_quality){.low = INFINITY, .high = -INFINITY};
-    if (!visit_all(pair, quality, measure))
+    if (!visit_all(pair, quality, measure_error))
         return false;
     quality->reach = pair->bound > 0 ? pair->bound : quality->worst > 0 ? quality->worst : 1;
     return visit_all(pair, quality, sort_error);

@@ -33,7 +33,7 @@ struct bale_link {
     char name[];
 };
 
-static int compare(const void *a, const void *b)
+static int compare_links(const void *a, const void *b)
 {
     const struct bale_link *one = a, *other = b;
 
@@ -116,13 +116,13 @@ static struct bale_link *find(struct bale_transfer *transfer, const struct bale_
                               const char *name, const struct stat *st, bool *is_new)
 {
     struct bale_link key = {.dev = st->st_dev, .ino = st->st_ino};
-    struct bale_link **found = tfind(&key, &transfer->links, compare);
+    struct bale_link **found = tfind(&key, &transfer->links, compare_links);
 
     *is_new = !found;
     if (found)
         return *found;
     struct bale_link *link = create(transfer, dir, name, st);
-    if (link && !tsearch(link, &transfer->links, compare)) {
+    if (link && !tsearch(link, &transfer->links, compare_links)) {
         free_link(link);
         return NULL;
     }
@@ -196,7 +196,7 @@ void bale_link_renamed(struct bale_transfer *transfer, const struct stat *st)
     struct bale_link key = {.dev = st->st_dev, .ino = st->st_ino};
 
     pthread_mutex_lock(&transfer->lock);
-    struct bale_link **found = tfind(&key, &transfer->links, compare);
+    struct bale_link **found = tfind(&key, &transfer->links, compare_links);
     if (found && (*found)->origin)
         (*found)->origin->st.st_ctim = st->st_ctim;
     pthread_mutex_unlock(&transfer->lock);

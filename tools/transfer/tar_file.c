@@ -124,7 +124,7 @@ static int write_contents(struct bale_tar *tar, const char *path,
     return err;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_known(const void *a, const void *b)
 {
     const struct known *one = a, *other = b;
 
@@ -135,7 +135,7 @@ static int compare(const void *a, const void *b)
 static bool write_link(struct bale_tar *tar, const char *path, const struct stat *st)
 {
     struct known key = {.dev = st->st_dev, .ino = st->st_ino};
-    struct known **found = tfind(&key, &tar->links, compare);
+    struct known **found = tfind(&key, &tar->links, compare_known);
 
     if (!found)
         return false;
@@ -156,7 +156,7 @@ static void note_link(struct bale_tar *tar, const char *path, const struct stat 
         return; /* its other names become files of their own */
     *known = (struct known){.dev = st->st_dev, .ino = st->st_ino, .damaged = damaged};
     snprintf(known->path, size, "%s%s", shown, end);
-    if (!tsearch(known, &tar->links, compare))
+    if (!tsearch(known, &tar->links, compare_known))
         free(known);
 }
 
