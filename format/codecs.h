@@ -150,6 +150,8 @@ const struct bale_option *bale_codec_options(uint8_t id, size_t *count);
 /* Whether the option's field may have this value. */
 bool bale_option_has(const struct bale_option *option, int field);
 
+/* The option's field in a parameter, and the parameter with that field replaced. A field of 16 bits
+ * is signed. */
 int bale_option_field(const struct bale_option *option, uint16_t parameter);
 uint16_t bale_option_set(const struct bale_option *option, uint16_t parameter, int field);
 

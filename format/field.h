@@ -52,6 +52,7 @@ static inline uint32_t bale_field_element(const struct bale_field *field)
     return field->type < BALE_FIELD_TYPES ? sizes[field->type] : 0;
 }
 
+/* Whether all members are equal. */
 bool bale_field_equal(const struct bale_field *a, const struct bale_field *b);
 
 /* Whether a setting of the codec may have the field. It is all zero with a codec that knows no

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The checksum of all structures on disk (FORMAT.md section 1): XXH3 of 64 bits, with seed 0. */
 uint64_t bale_hash(const void *data, size_t length);
 
 #endif

@@ -64,6 +64,7 @@ struct bale_file_attr {
     enum bale_rounds rounds; /* of what is written now; container.rounds is of the last commit */
     struct bale_container_attr container;
 };
+/* The attributes as programs see them. Any thread; waits for no I/O. */
 void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr);
 
 /* For a reader beside a writer: looks for a newer commit, and shows that from now on. May read from
@@ -113,8 +114,12 @@ void bale_file_cancel(struct bale_file *file, void *arg);
 /* Who wrote last, or else owns the file. */
 uint32_t bale_file_user(const struct bale_file *file);
 
+/* Commits what is dirty, then sets the size and commits that. What is cut off is gone, and what is
+ * added is a hole. Result 0, BALE_E_TOOBIG, or the error of a commit. */
 void bale_file_truncate(struct bale_file *file, uint64_t size, bale_file_done *done, void *arg);
 
+/* fallocate(2): reserves space, or makes the range a hole (PUNCH), or zeros with space reserved
+ * (ZERO). KEEP_SIZE and PUNCH leave the size as it is. */
 enum bale_allocate {
     BALE_ALLOCATE,
     BALE_ALLOCATE_KEEP_SIZE,
@@ -122,6 +127,8 @@ enum bale_allocate {
     BALE_ALLOCATE_ZERO,
     BALE_ALLOCATE_ZERO_KEEP_SIZE
 };
+/* Commits what is dirty, then changes the range and commits that. Result 0; BALE_E_INVALID: length
+ * is 0; BALE_E_TOOBIG: the range ends beyond the greatest size; or the error of a commit. */
 void bale_file_allocate(struct bale_file *file, enum bale_allocate how, uint64_t offset,
                         uint64_t length, bale_file_done *done, void *arg);
 

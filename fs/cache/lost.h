@@ -16,6 +16,7 @@ struct bale_lost_files {
     int error;            /* of the first */
 };
 
+/* init: an empty list. destroy frees what add has allocated. */
 void bale_lost_init(struct bale_lost_files *lost);
 void bale_lost_destroy(struct bale_lost_files *lost);
 

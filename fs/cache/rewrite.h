@@ -48,6 +48,7 @@ int bale_rewrite_encode(struct bale_rewrite_pass *pass, struct bale_rewrite *rew
 bool bale_rewrite_is_unchanged(struct bale_file *file, uint32_t extent,
                                const struct bale_rewrite *rewrite);
 
+/* Frees rewrite with its segments and frames; pass: where their memory came from. */
 void bale_rewrite_free(struct bale_rewrite_pass *pass, struct bale_rewrite *rewrite);
 
 /* ---- recompress.c ---------------------------------------------------------------------------- */

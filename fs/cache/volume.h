@@ -55,6 +55,8 @@ struct bale_volume_options {
     struct bale_volume_lost *lost; /* likewise */
 };
 
+/* Starts the threads and sizes the reserve; options are copied, and what they point to must outlive
+ * the volume. BALE_E_NOMEM. On failure *volume is not set. */
 int bale_volume_create(const struct bale_volume_options *options, struct bale_volume **volume);
 
 /* Opens the GPU engine in the background, as the options say; it gets the arena as its memory.
@@ -64,6 +66,7 @@ void bale_volume_open_gpu(struct bale_volume *volume);
 /* Gives the GPU back as soon as it has nothing to do, until the next batch. */
 void bale_volume_release_gpu(struct bale_volume *volume);
 
+/* The volume's own, which live as long as it does. */
 struct bale_memory *bale_volume_memory(struct bale_volume *volume);
 struct bale_pool *bale_volume_pool(struct bale_volume *volume);
 const struct bale_container_config *bale_volume_container_config(const struct bale_volume *volume);
@@ -75,6 +78,8 @@ void bale_volume_sync(struct bale_volume *volume, bool durable, void (*done)(voi
 
 /* freeze: defers every change until thaw, and commits and syncs all; done as above. */
 void bale_volume_freeze(struct bale_volume *volume, void (*done)(void *arg, int err), void *arg);
+/* Lets changes and writes go on, those that were deferred first. Nothing happens if it is not
+ * frozen. */
 void bale_volume_thaw(struct bale_volume *volume);
 
 struct bale_volume_stats {
@@ -90,6 +95,7 @@ struct bale_volume_stats {
     uint64_t reserve;                 /* bytes of the backing store set aside for dirty data */
     struct bale_dispatch_stats engine;
 };
+/* The figures now. They are read one after the other, so they may not belong to one moment. */
 void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *stats);
 
 /* Of `available` bytes, which the backing store has for users other than root, how many data that

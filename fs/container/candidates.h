@@ -41,6 +41,7 @@ int bale_candidates_read_page(struct bale_io *io, const struct bale_page_context
 const struct bale_segment *bale_candidates_at(const struct bale_candidates *candidates,
                                               uint64_t position);
 
+/* Frees the lists. */
 void bale_candidates_clear(struct bale_candidates *candidates);
 
 #endif

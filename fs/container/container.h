@@ -196,6 +196,8 @@ struct bale_container_usage {
     uint64_t page_bytes;
     int height; /* as in the root */
 };
+/* Counts from the index; reads all its pages, without the writer lock unless commits come too
+ * often. Errors of reading. */
 int bale_container_usage(struct bale_container *container, struct bale_container_usage *usage);
 
 /* Where and how a structure is damaged. */

@@ -25,6 +25,7 @@ struct bale_frame_set {
     uint32_t extent; /* its size */
 };
 
+/* extent: the extent size, bytes. clear frees the set, which is empty then. */
 void bale_frame_set_init(struct bale_frame_set *set, uint32_t extent);
 void bale_frame_set_clear(struct bale_frame_set *set);
 

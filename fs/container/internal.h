@@ -199,6 +199,8 @@ int bale_container_make_durable(struct bale_container *container);
 int bale_space_build(struct bale_container *container);
 void bale_space_clear(struct bale_container *container);
 
+/* Any thread, while a transaction is open. allocate: BALE_E_NOMEM, BALE_E_TOOBIG. release: of space
+ * that was allocated, and that no root refers to. */
 int bale_space_allocate(struct bale_container *container, uint64_t length, uint64_t *position);
 void bale_space_release(struct bale_container *container, uint64_t position, uint64_t length);
 

@@ -18,6 +18,7 @@ struct bale_kernel_options {
     unsigned max_read; /* the option max_read, which libfuse wants in INIT too; 0: no limit */
 };
 
+/* Sets all of *o. The mount's and trust's members must be set. */
 void bale_kernel_options_compose(const struct bale_mount *mount,
                                  const struct bale_mount_options *options,
                                  const struct bale_trust *trust, struct bale_kernel_options *o);

@@ -24,6 +24,7 @@ void bale_queued_destroy(struct bale_memory *memory, struct bale_queued *queued)
 struct bale_queued_list {
     struct bale_queued *first, *last;
 };
+/* take_off: queued is in the list. */
 void bale_queued_append(struct bale_queued_list *list, struct bale_queued *queued);
 void bale_queued_take_off(struct bale_queued_list *list, struct bale_queued *queued);
 

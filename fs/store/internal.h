@@ -189,11 +189,13 @@ int bale_top_restore(struct bale_store *store);
 int bale_store_check_case(const char *path, int dir, struct bale_reason *why);
 void bale_store_probe(struct bale_store *store);
 
-/* match.c. Splits "GLOB CODEC": the glob is line[0, *glob). Sets reason like bale_setting_parse. */
+/* match.c */
 /* Whether the setting may be a directory's, which is inherited, or the volume's: a lossy one may
  * not. BALE_E_INVALID, and why. */
 int bale_setting_check_spread(struct bale_setting setting, struct bale_reason *reason);
 
+/* Splits "GLOB CODEC": the glob is line[0, *glob). BALE_E_INVALID: it is no match line; reason is
+ * set as by bale_setting_parse. */
 int bale_match_parse(const char *line, size_t *glob, struct bale_setting *setting,
                      struct bale_reason *reason);
 

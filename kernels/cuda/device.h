@@ -92,6 +92,7 @@ int bale_cuda_memory_kind(int ordinal, const void *memory, bool *on_device, int 
 int bale_cuda_wait_stream(int ordinal, void *stream);
 int bale_cuda_copy(int ordinal, const struct bale_gpu_copy *copies, size_t count);
 
+/* The slot's memory on the host, which lives as long as the slot. */
 const struct bale_cuda_host *bale_cuda_slot_host(const struct bale_cuda_slot *slot);
 
 /* Sets the calling thread's device to the slot's. */

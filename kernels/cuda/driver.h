@@ -27,6 +27,7 @@ struct bale_driver_device {
 /* Opens libcuda once for the process. BALE_OK, or BALE_E_DEVICE with why. */
 int bale_driver_open(struct bale_reason *why);
 
+/* The number of devices, and one of them, 0 to count - 1. query: BALE_E_DEVICE: there is none. */
 int bale_driver_count(void);
 int bale_driver_query(int ordinal, struct bale_driver_device *device);
 

@@ -128,6 +128,7 @@ static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *handle)
     return (struct cuda_engine *)handle;
 }
 
+/* A line for the log of whoever opened the engine (bale_gpu_options.log). Any thread. */
 void bale_cuda_log(const struct cuda_engine *engine, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

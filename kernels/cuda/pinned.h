@@ -24,6 +24,7 @@ struct cuda_pinned {
     size_t merged_capacity;
 };
 
+/* init: nothing is pinned. destroy frees the lists and unpins nothing. */
 void bale_cuda_pinned_init(struct cuda_pinned *pinned);
 void bale_cuda_pinned_destroy(struct cuda_pinned *pinned);
 

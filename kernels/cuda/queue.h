@@ -13,6 +13,7 @@ struct cuda_queue {
     uint64_t chunks; /* of all items; 0: the queue is empty */
 };
 
+/* Appends the item to a line. The caller locks the queue. */
 void bale_cuda_queue_put(struct cuda_queue *queue, unsigned line, struct bale_item *item);
 
 /* The list that a device takes its next item from: its own, else one of a device on the same

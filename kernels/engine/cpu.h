@@ -6,10 +6,10 @@
 #include "kernels/engine/costs.h"
 #include "kernels/engine/work_queue.h"
 
-/* Its work queue, in which the user may offer items to another engine. */
-
+/* Its work queue, in which the caller may offer items to another engine. */
 struct bale_work_queue *bale_engine_cpu_queue(struct bale_engine *engine);
 
+/* The workers that one user gets; there is one more, for others. */
 unsigned bale_engine_cpu_threads(const struct bale_engine *engine);
 
 /* Totals of what it has done. */

@@ -62,6 +62,7 @@ struct bale_work_queue {
     bool stop;
 };
 
+/* An empty queue. destroy: no worker uses it any more. */
 void bale_work_queue_init(struct bale_work_queue *queue);
 void bale_work_queue_destroy(struct bale_work_queue *queue);
 
