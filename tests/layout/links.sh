@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Documents lead somewhere: every relative link in *.md resolves, its #section is a heading there, every path in
-# `backticks` that begins with a directory of the repository exists, and every `name_with_underscores` in doc/ occurs in
-# the sources. Prints each that does not.
+# `backticks` that begins with a directory of the repository exists, every `name_with_underscores` in doc/ occurs in the
+# sources, and every function of a backtrace, "#N NAME at FILE", in its file. Prints each that does not.
 # usage: links.sh [--links] [ROOT]
 #   --links   links alone: for a tree of documents without the sources, as one that was installed
 # shellcheck disable=SC2016 # backquotes are Markdown's
@@ -50,6 +50,14 @@ check_path() {
     compgen -G "$path" >/dev/null || complain "$file" "there is no \`$2\`"
 }
 
+# check_frames FILE: its backtraces
+check_frames() {
+    local name path
+    while read -r _ name _ path; do
+        grep -qsw -- "$name" "$path" || complain "$1" "there is no $name in $path"
+    done < <(grep -E '^ +#[0-9]+ +[a-z0-9_]+ at [^ ]+$' "$1")
+}
+
 # names FILE...: the names in backticks that have an underscore
 names() { grep -ohE '`[a-z0-9]+(_[a-z0-9]+)+`' "$@" | tr -d '`' | sort -u; }
 
@@ -70,6 +78,7 @@ while read -r file; do
         check_link "$file" "$link"
     done < <(prose "$file" | grep -oE '\]\([^) ]+\)' | sed -E 's/^\]\((.*)\)$/\1/')
     [ "$paths" = yes ] || continue
+    check_frames "$file"
     while read -r path; do
         check_path "$file" "$path"
     done < <(prose "$file" | grep -oE '`(format|kernels|fs|tools|tests|cmake|doc)/[A-Za-z0-9_./*:-]*`' | tr -d '`')

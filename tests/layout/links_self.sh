@@ -6,7 +6,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/doc" "$tree/fs/cache"
-touch "$tree/fs/cache/file.c"
+echo 'int file_open(void);' >"$tree/fs/cache/file.c"
 printf '# A title\n\n## What: it is, (2) here\n' >"$tree/doc/other.md"
 failed=0
 
@@ -31,4 +31,7 @@ expect good '    [a list](of.code)\n```\n[more](of.it)\n```'
 expect good '`fs/cache/file.c`, `fs/cache/`, `fs/*/file.c`, `fs/NAME/file.c`, `fs/cache/file.c:12`, `cache/none.c`'
 expect bad '`fs/cache/none.c`'
 expect good '`fs/cache/none.c`' --links
+expect good '    #0  file_open at fs/cache/file.c'
+expect bad '    #0  file_close at fs/cache/file.c'
+expect bad '    #0  file_open at fs/cache/none.c'
 exit "$failed"
