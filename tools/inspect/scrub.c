@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #include "tools/common/rate_limit.h"
 #include "tools/common/reader.h"
 #include "tools/common/size.h"
+#include "tools/common/stop_signal.h"
 #include "tools/inspect/fault.h"
 #include "tools/inspect/scrub_file.h"
 #include "tools/inspect/scrub_state.h"
@@ -85,25 +85,6 @@ struct scrub {
     bool restart, as_json;
 };
 
-static volatile sig_atomic_t signal_number;
-
-static void note_signal(int number)
-{
-    signal_number = number;
-}
-
-/* The next signal then ends the program at once. */
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-}
-
 /* Lowers the priority of this process for processor and disk, because programs come first. */
 static void stand_back(void)
 {
@@ -159,7 +140,7 @@ static bool next_frame(void *arg, uint64_t offset, uint64_t stored)
     if (time(NULL) - scrub->kept >= KEEP_EVERY)
         keep(scrub, false);
     bale_rate_limit_keep(&scrub->limit, stored);
-    return !signal_number;
+    return !bale_stop_signal;
 }
 
 static void read_file(struct scrub *scrub, const char *below, uint64_t offset)
@@ -181,7 +162,7 @@ static void read_file(struct scrub *scrub, const char *below, uint64_t offset)
         say(scrub, below, "changed all the time, and was not read to its end");
     else if (err != BALE_OK && err != BALE_E_NOENT)
         say(scrub, below, why.text);
-    if (signal_number)
+    if (bale_stop_signal)
         return;
     scrub->state.files += err != BALE_E_NOENT;
     bale_scrub_state_move(&scrub->state, below, UINT64_MAX);
@@ -249,9 +230,9 @@ static void walk(struct scrub *scrub)
     const uint64_t offset = scrub->state.offset;
     FTSENT *entry;
 
-    while (fts && !signal_number && (errno = 0, entry = fts_read(fts)))
+    while (fts && !bale_stop_signal && (errno = 0, entry = fts_read(fts)))
         visit(scrub, fts, entry, last, offset);
-    if (!signal_number && errno != 0)
+    if (!bale_stop_signal && errno != 0)
         say(scrub, "", strerror(errno));
     if (fts)
         fts_close(fts);
@@ -269,7 +250,7 @@ static bool report(const struct scrub *scrub)
         printf("%s: %" PRIu64 " files, %s read: %" PRIu64 " damaged%s%s\n", scrub->mount,
                state->files, bale_size_text(state->bytes, size), state->damaged,
                scrub->failed ? ", and not everything could be read" : "",
-               signal_number ? "; interrupted: the next run goes on" : "");
+               bale_stop_signal ? "; interrupted: the next run goes on" : "");
         return true;
     }
     json_t *object = json_object();
@@ -277,7 +258,7 @@ static bool report(const struct scrub *scrub)
     bale_json_path(object, "store", scrub->store);
     bale_json_text(object, "begun", state->begun);
     json_object_set_new(object, "continued", json_boolean(state->continued));
-    json_object_set_new(object, "finished", json_boolean(!signal_number));
+    json_object_set_new(object, "finished", json_boolean(!bale_stop_signal));
     bale_json_count(object, "files", state->files);
     bale_json_count(object, "bytes", state->bytes);
     bale_json_count(object, "damaged", state->damaged);
@@ -304,13 +285,13 @@ static int scrub_store(struct scrub *scrub)
         bale_message("%s: goes on with the scrub of %s, which was ended early", scrub->mount,
                      scrub->state.begun);
     setvbuf(stdout, NULL, _IOLBF, 0);
-    catch_signals();
+    bale_stop_signals_note();
     stand_back();
     keep(scrub, false);
     bale_progress_begin(&scrub->progress, "scrubbed");
     walk(scrub);
     bale_progress_end(&scrub->progress);
-    keep(scrub, !signal_number);
+    keep(scrub, !bale_stop_signal);
     bool done = report(scrub) && !scrub->failed && scrub->state.damaged == 0;
     bale_scratch_destroy(scrub->scratch);
     bale_scrub_state_close(&scrub->state);
@@ -362,9 +343,9 @@ static int scrub_run(const struct bale_command *command, int argc, char **argv)
         return BALE_EXIT_FAILED;
     int status = scrub_mount(&scrub, &location);
     bale_location_free(&location);
-    if (signal_number) {
+    if (bale_stop_signal) {
         fflush(stdout);
-        raise(signal_number);
+        raise(bale_stop_signal);
     }
     return status;
 }

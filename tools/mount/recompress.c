@@ -1,6 +1,5 @@
 /* balefs recompress: has the daemon of a mount rewrite what is stored. */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/common/size.h"
+#include "tools/common/stop_signal.h"
 #include "tools/mount/recompress.h"
 
 static const char help[] =
@@ -76,25 +76,6 @@ struct recompress {
     json_t *json; /* an array, or NULL: text */
 };
 
-static volatile sig_atomic_t signal_number;
-
-static void note_signal(int number)
-{
-    signal_number = number;
-}
-
-/* The next signal then ends the program at once. */
-static void catch_signals(void)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    const struct sigaction action = {.sa_handler = note_signal, .sa_flags = (int)SA_RESETHAND};
-    struct sigaction before;
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-}
-
 static void print_tree(const struct bale_recompress_work *work, const char *path)
 {
     const struct bale_control_recompress *sum = &work->sum;
@@ -108,7 +89,7 @@ static void print_tree(const struct bale_recompress_work *work, const char *path
                work->dry ? "would become" : "became", bale_size_text(sum->after, after));
     if (work->round)
         printf("; elements changed in %" PRIu64, work->rounded);
-    puts(signal_number ? "; interrupted: the next run goes on" : "");
+    puts(bale_stop_signal ? "; interrupted: the next run goes on" : "");
     fflush(stdout);
 }
 
@@ -125,7 +106,7 @@ static json_t *tree_json(const struct bale_recompress_work *work, const char *pa
     bale_json_count(object, "before", sum->before);
     bale_json_count(object, "after", sum->after);
     bale_json_count(object, "damaged", sum->damaged);
-    json_object_set_new(object, "interrupted", json_boolean(signal_number));
+    json_object_set_new(object, "interrupted", json_boolean(bale_stop_signal));
     bale_json_count(object, "rounded", work->rounded);
     return object;
 }
@@ -192,7 +173,7 @@ static void do_paths(struct recompress *recompress, int count, char **paths)
         free(real);
     }
     clock_gettime(CLOCK_MONOTONIC, &work->begun);
-    for (int i = 0; i < count && !signal_number; i++) {
+    for (int i = 0; i < count && !bale_stop_signal; i++) {
         if (bale_control_status_by_name(paths[i], &mount) && mount.frozen)
             bale_message("%s: its mount is frozen: waiting for balefs thaw", paths[i]);
         if (find_tree(work, paths[i], &location)) {
@@ -237,7 +218,7 @@ static int take_rate(const struct bale_command *command, const char *text,
 static int recompress_run(const struct bale_command *command, int argc, char **argv)
 {
     char codec[BALE_SETTING_TEXT];
-    struct recompress recompress = {.work.signal = &signal_number};
+    struct recompress recompress = {0};
     struct bale_recompress_work *work = &recompress.work;
     int option, status = 0;
 
@@ -264,13 +245,13 @@ static int recompress_run(const struct bale_command *command, int argc, char **a
         status = bale_usage_error(command, "PATH is missing");
     if (status != 0)
         return status;
-    catch_signals();
+    bale_stop_signals_note();
     do_paths(&recompress, argc - optind, argv + optind);
     if (recompress.json && !bale_json_print_list(recompress.json, argc - optind == 1))
         work->failed = true;
-    if (signal_number) {
+    if (bale_stop_signal) {
         fflush(stdout);
-        raise(signal_number);
+        raise(bale_stop_signal);
     }
     return work->failed ? BALE_EXIT_FAILED : BALE_EXIT_DONE;
 }

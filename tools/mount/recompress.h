@@ -3,7 +3,6 @@
 #ifndef BALE_TOOLS_MOUNT_RECOMPRESS_H
 #define BALE_TOOLS_MOUNT_RECOMPRESS_H
 
-#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
@@ -30,7 +29,6 @@ struct bale_recompress_work {
     struct bale_setting setting;
     bool set, dry, round;
     struct bale_rate_limit limit;
-    volatile sig_atomic_t *signal; /* not 0: end soon */
 
     /* The current PATH */
     struct bale_new_codecs new_codecs;

@@ -13,6 +13,7 @@
 #include "format/err.h"
 #include "fs/store/store.h"
 #include "tools/common/message.h"
+#include "tools/common/stop_signal.h"
 #include "tools/mount/recompress.h"
 
 /* If other programs use the mount: how long to wait before the next try, and how many waits there
@@ -119,7 +120,7 @@ static bool go_over(struct bale_recompress_work *work, int fd, const struct stat
     uint64_t offset = 0;
     unsigned waits = 0;
 
-    while (!*work->signal) {
+    while (!bale_stop_signal) {
         struct bale_control_recompress ask = request(work, setting, offset);
         if (waits >= WAITS)
             ask.flags |= BALE_CONTROL_FORCE;
@@ -147,7 +148,7 @@ static bool round_file(struct bale_recompress_work *work, int fd, const char *pa
 {
     struct bale_control_recompress ask = {.offset = 0};
 
-    while (!*work->signal && !(ask.flags & BALE_CONTROL_AT_END)) {
+    while (!bale_stop_signal && !(ask.flags & BALE_CONTROL_AT_END)) {
         uint64_t offset = ask.offset;
         ask.flags = BALE_CONTROL_ROUND;
         if (ioctl(fd, BALE_IOC_RECOMPRESS, &ask) != 0) {
@@ -265,7 +266,7 @@ void bale_recompress_count(struct bale_recompress_work *work, char *real)
     struct bale_inode_set seen = {0};
     FTS *fts = open_tree(real);
 
-    for (FTSENT *entry; fts && !*work->signal && (entry = fts_read(fts));) {
+    for (FTSENT *entry; fts && !bale_stop_signal && (entry = fts_read(fts));) {
         const struct stat *st = entry->fts_statp;
         if (entry->fts_info != FTS_F ||
             (st->st_nlink > 1 && bale_inode_set_add(&seen, st->st_dev, st->st_ino) == 0))
@@ -289,9 +290,9 @@ void bale_recompress_tree(struct bale_recompress_work *work, const char *path, c
         bale_recompress_say(work, path, strerror(errno));
         return;
     }
-    while (!*work->signal && (errno = 0, entry = fts_read(fts)))
+    while (!bale_stop_signal && (errno = 0, entry = fts_read(fts)))
         visit(work, entry);
-    if (!entry && !*work->signal && errno != 0)
+    if (!entry && !bale_stop_signal && errno != 0)
         bale_recompress_say(work, path, strerror(errno));
     fts_close(fts);
     bale_inode_set_clear(&work->seen);

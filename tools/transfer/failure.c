@@ -1,11 +1,11 @@
 /* Failures and interruption of a transfer. */
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
+#include "tools/common/stop_signal.h"
 #include "tools/transfer/transfer.h"
 
 atomic_bool bale_transfer_stop;
@@ -19,13 +19,7 @@ static void transfer_interrupt(int number)
 
 void bale_transfer_signals(void)
 {
-    struct sigaction action = {.sa_handler = transfer_interrupt, .sa_flags = SA_RESTART};
-    const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction before;
-
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+    bale_stop_signals_handle(transfer_interrupt, SA_RESTART);
 }
 
 void bale_transfer_fail_path(struct bale_transfer *transfer, const char *path, const char *text)
