@@ -132,18 +132,19 @@ const char *bale_recovery_text(enum bale_recovery recovery)
     case BALE_RECOVERY_NONE:
         break;
     case BALE_RECOVERY_SLOT:
-        return "one of its two roots is damaged: the other one serves, which may be an older state";
+        return "one of its two roots is damaged: the other one is used, and may be an older state";
     case BALE_RECOVERY_CUT_OFF:
-        return "its last commit was cut off by a crash: it is as before it";
+        return "a crash cut off its last commit: it shows the commit before";
     case BALE_RECOVERY_MISSING:
         return "its last commit was written under another store or list of sessions, and parts of "
-               "it are missing: it is as before it";
+               "it are missing: it shows the commit before";
     case BALE_RECOVERY_DAMAGE:
         return "its last commit was written under another store or list of sessions, and parts of "
-               "it are damaged: they cannot be read, and it is read-only until balefs fsck "
+               "it are damaged: these cannot be read, and it is read-only until balefs fsck "
                "--repair";
     case BALE_RECOVERY_BLANK:
-        return "both of its roots are zeros, and the list of sessions is lost: it is empty, and "
+        return "both of its roots are zeros, and the list of sessions is lost: it shows no data, "
+               "and is "
                "read-only until balefs fsck --repair";
     }
     return NULL;
