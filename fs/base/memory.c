@@ -114,8 +114,8 @@ static uint64_t allowance(const struct bale_memory *memory)
     return counted > memory->cap - least ? least : memory->cap - counted;
 }
 
-/* Whether to pin another step. As much again is pinned as was ever allocated, so that a burst finds
- * pinned memory. Pinned memory stays resident, used or not: room must stay for what is counted
+/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
+ * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
  * elsewhere. Under the lock. */
 static bool wants_pin_step(const struct bale_memory *memory)
 {

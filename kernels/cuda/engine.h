@@ -222,8 +222,7 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 /* devices.c */
 
 /* Whether the memory that the engine would take is free on the device, besides what it has there:
- * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the
- * device lose nothing. */
+ * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the device lose nothing. */
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
                          struct bale_reason *why);
 /* Whether another program needs the memory that this one would take again. Calls the driver:

@@ -157,8 +157,7 @@ static void test_pressure(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints);
 }
 
-/* The memory is not there any more when it is wanted again: the CPU goes on, and the context
- * goes. */
+/* The memory is not there any more when it is wanted again: the CPU goes on, and the context goes. */
 static void test_no_memory(struct rig *rig)
 {
     const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};
