@@ -12,14 +12,15 @@
 #include "format/err.h"
 #include "kernels/base/thread.h"
 
-#define LOOK_MS 10        /* while all session threads are busy */
-#define QUIET_LOOKS 100   /* then it sleeps until they are again */
-#define DYING_MS 100      /* between looks at callers that got a signal */
-#define DYING_MOST 1024   /* of them at a look, so that the thread has time for requests */
-#define UNSEEN_MS 1000    /* a caller that cannot be seen is given up after this */
-#define CROWDED_LOOKS 5   /* in a row, at which requests waited in the kernel */
-#define CALM_LOOKS 100    /* in a row, at which none waited, nor in the lanes */
-#define OTHERS_LOOKS 6000 /* after the last request of another user, one is alone */
+#define LOOK_MS 10         /* while all session threads are busy */
+#define QUIET_LOOKS 100    /* then it sleeps until they are again */
+#define DYING_MS 100       /* between looks at callers that got a signal */
+#define DYING_MOST 1024    /* of them at a look, so that the thread has time for requests */
+#define UNSEEN_MS 1000     /* a caller that cannot be seen is given up after this */
+#define CROWDED_LOOKS 5    /* in a row, at which requests waited in the kernel */
+#define CALM_LOOKS 100     /* in a row, at which none waited, nor in the lanes */
+#define OTHERS_LOOKS 6000  /* after the last request of another user, one is alone */
+#define NO_USER UINT32_MAX /* (uid_t)-1, which no user has */
 
 /* A request that was interrupted. */
 struct interrupted {
@@ -63,7 +64,7 @@ int bale_relief_create(int fd, struct bale_lanes *lanes, struct bale_in_flight *
     if (!relief)
         return BALE_E_NOMEM;
     *relief = (struct bale_relief){
-        .fd = fd, .lanes = lanes, .in_flight = in_flight, .ops = ops, .arg = arg};
+        .fd = fd, .lanes = lanes, .in_flight = in_flight, .ops = ops, .arg = arg, .user = NO_USER};
     pthread_mutex_init(&relief->lock, NULL);
     pthread_cond_init(&relief->wake, NULL);
     *out = relief;
@@ -92,9 +93,12 @@ void bale_relief_read_end(struct bale_relief *relief)
 
 bool bale_relief_is_crowded(struct bale_relief *relief, const struct fuse_in_header *in)
 {
-    if (in->pid != 0 && atomic_load_explicit(&relief->user, memory_order_relaxed) != in->uid) {
+    uint32_t last = atomic_load_explicit(&relief->user, memory_order_relaxed);
+
+    if (in->pid != 0 && last != in->uid) {
         atomic_store_explicit(&relief->user, in->uid, memory_order_relaxed);
-        atomic_store_explicit(&relief->mixed, true, memory_order_relaxed);
+        if (last != NO_USER)
+            atomic_store_explicit(&relief->mixed, true, memory_order_relaxed);
     }
     return atomic_load_explicit(&relief->crowded, memory_order_relaxed);
 }
@@ -260,7 +264,7 @@ static void *relief_thread(void *arg)
 {
     struct bale_relief *relief = arg;
     const struct timespec pause = {.tv_nsec = LOOK_MS * 1000000};
-    struct looks looks = {0};
+    struct looks looks = {.alone = OTHERS_LOOKS};
 
     (void)bale_in_flight_enter(relief->in_flight);
     while (!atomic_load(&relief->stopping)) {
