@@ -98,6 +98,23 @@ curves = [path for path in picture.getElementsByTagName("path") if path.getAttri
 assert len(curves) >= 2 and all(path.getAttribute("d").count("L") == 2 for path in curves), len(curves)
 EOP
 
+# On a new file system below each of the three that have a directory.
+if command -v mkfs.ext4 >/dev/null && [ -e /dev/loop-control ]; then
+    mkdir "$work/bin"
+    # shellcheck disable=SC2016
+    printf '#!/bin/sh\necho "$2" >>"%s"\nexec "%s" "$@"\n' "$work/made" "$(command -v mkfs.ext4)" >"$work/bin/mkfs.ext4"
+    chmod 755 "$work/bin/mkfs.ext4"
+    PATH=$work/bin:$PATH "$bench" "${tiny[@]}" --only files --below ext4 --backing "$work/backing" \
+        --systems balefs/auto,passthrough,plain,memfs,btrfs/zstd:1 --json "$work/json" >"$work/out" 2>"$work/err" ||
+        fail "on ext4: $(cat "$work/out" "$work/err")"
+    nothing_left "after a run on ext4"
+    [ "$(sed 's|.*/||' "$work/made" | sort | tr '\n' ' ')" = "balefs-auto.image passthrough.image plain.image " ] ||
+        fail "on ext4: made $(cat "$work/made")"
+    for system in balefs/auto passthrough plain memfs; do
+        grep -q "\"$system\": \[" "$work/json" || fail "on ext4: nothing about $system: $(cat "$work/json")"
+    done
+fi
+
 # refuses STATUS PATTERN ARGUMENT...
 refuses() {
     local status=$1 pattern=$2 got=0
@@ -109,6 +126,7 @@ refuses() {
 }
 refuses 2 'no sideways' --only sideways
 refuses 2 'give 1M or more' --size 5
+refuses 2 'invalid choice' --below vfat
 refuses 1 'no system zfs' --systems zfs
 refuses 1 'codec' --systems balefs/nothing --only write
 

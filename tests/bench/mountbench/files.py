@@ -1,5 +1,6 @@
 """Many small files: unpacked until synced, listed and read cold, and removed, on one system after the other."""
 
+import os
 import subprocess
 import time
 
@@ -29,6 +30,7 @@ def measure_files(results, system, tar, count):
         system.sync()
 
     system.start()
+    os.sync()  # what the system before has left to write
     touch_free(2 * tar.stat().st_size)
     top = system.mnt / "tree"
     top.mkdir()

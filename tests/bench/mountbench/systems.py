@@ -11,10 +11,13 @@ from .machine import Failed, drop_caches, is_mounted, run
 
 READ_AHEAD_KIB = 4096  # what balefs asks for, and btrfs has
 WAIT = 60
+BELOW = {"ext4": "loop,noinit_itable"}  # options of its mount: nothing is made in the background
 
 
 class System:
     """start() makes it, empty, and mounts it on .mnt; cold() has everything forgotten; stop() ends it."""
+
+    below = None  # type of a new file system for each backing directory; None: that of --backing
 
     def __init__(self, name, programs, work, backing):
         self.name = name
@@ -29,15 +32,32 @@ class System:
         """Without wait it is used at once, whatever it still prepares in the background."""
         self.wait = wait
         self.stop()
+        self.remove_below()
         for path in (self.work, self.backing):
             shutil.rmtree(path, ignore_errors=True)
             path.mkdir(parents=True)
         self.mnt.mkdir(exist_ok=True)
+        self.make_below()
         self.make()
         self.mount()
 
     def make(self):
         pass
+
+    def image(self):
+        """The loop file of what lies below."""
+        return self.backing.with_name(self.backing.name + ".image")
+
+    def make_below(self):
+        if self.below:
+            make_image(self.image())
+            run(f"mkfs.{self.below}", "-q", self.image())
+            run("mount", "-o", BELOW[self.below], self.image(), self.backing)
+
+    def remove_below(self):
+        if is_mounted(self.backing):
+            run("umount", self.backing)
+        self.image().unlink(missing_ok=True)
 
     def mount(self):
         raise NotImplementedError
@@ -75,6 +95,7 @@ class System:
                 self.daemon.wait()
                 self.daemon = None
         if not is_mounted(self.mnt):
+            self.remove_below()
             shutil.rmtree(self.work, ignore_errors=True)
             shutil.rmtree(self.backing, ignore_errors=True)
 
@@ -121,6 +142,13 @@ class System:
         finally:
             daemon.kill()
             daemon.wait()
+
+
+def make_image(image):
+    """A loop file, which may grow to nine tenths of what is free."""
+    free = shutil.disk_usage(image.parent).free
+    with open(image, "wb") as file:
+        file.truncate(free // 10 * 9 // (1 << 20) * (1 << 20))
 
 
 def blocks_below(top):
@@ -180,6 +208,8 @@ class Balefs(System):
 class Btrfs(System):
     """On a loop file."""
 
+    below = None
+
     def __init__(self, name, programs, work, backing):
         super().__init__(name, programs, work, backing)
         self.codec = name.split("/")[1] if "/" in name else "zstd:1"
@@ -187,9 +217,7 @@ class Btrfs(System):
 
     def make(self):
         image = self.backing / "image"
-        free = shutil.disk_usage(self.backing).free
-        with open(image, "wb") as file:
-            file.truncate(free // 10 * 9 // (1 << 20) * (1 << 20))
+        make_image(image)
         run("mkfs.btrfs", "-q", "-f", "-m", "single", image)
         self.mount()
         self.empty = self.used()
@@ -211,6 +239,7 @@ class Btrfs(System):
 class Memfs(System):
     """Its bytes are lost when it ends: for a cold read only the kernel's caches are dropped."""
 
+    below = None
     ready = 0  # MiB touched before anything is written
 
     def mount(self):
