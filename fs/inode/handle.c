@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -21,6 +22,7 @@ struct known_handle {
 };
 
 struct bale_handles {
+    uint64_t serial; /* no other that this process has or had has it */
     bool xfs;
     int fd; /* of the store's directory, as O_PATH is not enough */
     dev_t device;
@@ -74,12 +76,25 @@ uint64_t bale_handle_number(const struct bale_handles *handles, uint64_t ino)
     return number;
 }
 
+/* A request asks for its nodes several times, and deciphering takes longer than the rest of finding
+ * one: each thread keeps what it has found last. */
+#define MEMORIES 16u
+
+struct memory {
+    uint64_t serial, number, ino;
+};
+
 uint64_t bale_handle_ino(const struct bale_handles *handles, uint64_t number)
 {
-    uint64_t ino = decipher(handles->key[0], number);
+    static _Thread_local struct memory memories[MEMORIES];
+    struct memory *memory = &memories[number % MEMORIES];
 
+    if (memory->serial == handles->serial && memory->number == number)
+        return memory->ino;
+    uint64_t ino = decipher(handles->key[0], number);
     while (ino <= 1)
         ino = decipher(handles->key[0], ino);
+    *memory = (struct memory){handles->serial, number, ino};
     return ino;
 }
 
@@ -241,6 +256,7 @@ static bool works(const struct bale_handles *handles)
 
 bool bale_handles_create(int root_fd, const uint8_t key[BALE_HANDLE_KEY], struct bale_handles **out)
 {
+    static atomic_uint_fast64_t created;
     struct bale_handles *handles = calloc(1, sizeof *handles);
     struct statfs fs;
     struct stat root, own;
@@ -248,6 +264,7 @@ bool bale_handles_create(int root_fd, const uint8_t key[BALE_HANDLE_KEY], struct
     *out = handles;
     if (!handles)
         return false;
+    handles->serial = atomic_fetch_add(&created, 1) + 1;
     memcpy(handles->key, key, sizeof handles->key);
     handles->fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool known = handles->fd >= 0 && fstatfs(handles->fd, &fs) == 0 &&
