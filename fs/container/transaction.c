@@ -7,11 +7,21 @@
 #include "format/err.h"
 #include "fs/container/internal.h"
 
+#define IDS 32u /* 256 bytes: getrandom gives so many, or none */
+
 int bale_container_make_id(uint64_t *id)
 {
-    while (*id == 0)
-        if (getrandom(id, sizeof *id, 0) != (ssize_t)sizeof *id)
-            return BALE_E_IO;
+    static _Thread_local uint64_t ids[IDS];
+    static _Thread_local unsigned left;
+
+    while (*id == 0) {
+        if (left == 0) {
+            if (getrandom(ids, sizeof ids, 0) != (ssize_t)sizeof ids)
+                return BALE_E_IO;
+            left = IDS;
+        }
+        *id = ids[--left];
+    }
     return BALE_OK;
 }
 
