@@ -6,7 +6,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { STACK = 256 << 10, NONE = EMULATED_THREADS_MAX };
+/* Tops of stacks that are a power of two apart would share a few lines of the cache: every switch
+ * from a thread to the next one would miss it. */
+enum { STACK = (256 << 10) + 17 * 64, NONE = EMULATED_THREADS_MAX };
 
 struct warp {
     enum emulated_wait wait; /* of those that have arrived */
@@ -26,7 +28,7 @@ struct block {
     void *caller; /* the stack pointers of what does not run */
     void *threads[EMULATED_THREADS_MAX];
     uint8_t *stacks;
-    unsigned count, current, live;
+    unsigned count, live;
     unsigned queue[EMULATED_THREADS_MAX]; /* a ring of the threads that can run */
     unsigned first, waiting_to_run;
     struct warp warps[EMULATED_THREADS_MAX / EMULATED_WARP];
@@ -38,7 +40,8 @@ struct block {
     void *arg;
 };
 
-static _Thread_local struct block *block;
+EMULATED_THREAD_LOCAL unsigned emulated_current;
+static EMULATED_THREAD_LOCAL struct block *block;
 
 /* Saves what a function must keep, and the stack pointer in *from; goes on where `to` was saved.
  * swapcontext takes twenty times as long: it asks the kernel for the signal mask. */
@@ -66,7 +69,7 @@ __asm__(".text\n"
 
 static _Noreturn void stop(const char *what)
 {
-    fprintf(stderr, "emulation: thread %u of %u: %s\n", block->current, block->count, what);
+    fprintf(stderr, "emulation: thread %u of %u: %s\n", emulated_current, block->count, what);
     abort();
 }
 
@@ -89,30 +92,25 @@ static unsigned next_runnable(void)
 /* Goes on with another thread until this one is made runnable and has its turn. */
 static void wait_for_turn(void)
 {
-    unsigned own = block->current, next = next_runnable();
+    unsigned own = emulated_current, next = next_runnable();
 
     if (next == NONE)
         stop("waits for threads that never come");
     if (next == own)
         return;
-    block->current = next;
+    emulated_current = next;
     emulated_switch(&block->threads[own], block->threads[next]);
-}
-
-unsigned emulated_thread(void)
-{
-    return block->current;
 }
 
 void emulated_yield(void)
 {
-    make_runnable(block->current);
+    make_runnable(emulated_current);
     wait_for_turn();
 }
 
 const uint64_t *emulated_exchange(enum emulated_wait wait, uint64_t value)
 {
-    unsigned own = block->current, first = own / EMULATED_WARP * EMULATED_WARP;
+    unsigned own = emulated_current, first = own / EMULATED_WARP * EMULATED_WARP;
     struct warp *warp = &block->warps[own / EMULATED_WARP];
     uint64_t *values = warp->values[warp->round];
 
@@ -149,7 +147,7 @@ unsigned emulated_sync(enum emulated_wait wait, int value)
         stop("threads of its block wait for something else");
     block->wait = wait;
     block->true_values += value != 0;
-    block->barrier[block->at_barrier++] = block->current;
+    block->barrier[block->at_barrier++] = emulated_current;
     if (block->at_barrier == block->live)
         release_barrier();
     wait_for_turn();
@@ -161,7 +159,7 @@ unsigned emulated_sync_some(unsigned id, unsigned threads, int value)
     struct barrier *barrier = &block->barriers[id];
 
     barrier->true_values += value != 0;
-    barrier->threads[barrier->arrived++] = block->current;
+    barrier->threads[barrier->arrived++] = emulated_current;
     if (barrier->arrived == threads) {
         for (unsigned i = 0; i < threads; i++)
             make_runnable(barrier->threads[i]);
@@ -178,7 +176,7 @@ static void run_thread(void)
 {
     block->body(block->arg);
     block->live--;
-    struct warp *warp = &block->warps[block->current / EMULATED_WARP];
+    struct warp *warp = &block->warps[emulated_current / EMULATED_WARP];
     warp->lanes--;
     if (warp->arrived > 0)
         stop("returns while lanes of its warp wait");
@@ -190,7 +188,7 @@ static void run_thread(void)
     void *ended;
     if (next == NONE)
         emulated_switch(&ended, block->caller);
-    block->current = next;
+    emulated_current = next;
     emulated_switch(&ended, block->threads[next]);
 }
 
@@ -234,6 +232,6 @@ void emulated_run(unsigned threads, void (*body)(void *), void *arg)
         if (i > 0)
             make_runnable(i);
     }
-    block->current = 0;
+    emulated_current = 0;
     emulated_switch(&block->caller, block->threads[0]);
 }

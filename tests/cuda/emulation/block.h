@@ -27,8 +27,16 @@ void emulated_run(unsigned threads, void (*body)(void *), void *arg);
 
 /* The functions below are for body. */
 
+/* In the room that each thread of the system has for libraries that are opened later: by default
+ * each access would be a call. */
+#define EMULATED_THREAD_LOCAL __thread __attribute__((tls_model("initial-exec")))
+extern EMULATED_THREAD_LOCAL unsigned emulated_current;
+
 /* The calling thread's index in its block. */
-unsigned emulated_thread(void);
+static inline unsigned emulated_thread(void)
+{
+    return emulated_current;
+}
 
 /* Waits for all lanes of the warp; returns their values, which are valid until the lane waits
  * again. */
