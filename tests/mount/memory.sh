@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# The memory cap holds while gigabytes are written and read.
+# The memory cap holds while gigabytes, eight times the cap, are written and read.
 # usage: memory.sh FILL [GIB], with BALEFS and BALE_SOURCE in the environment
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
 
 fill=${1:?usage: memory.sh FILL [GIB]}
-gib=${2:-4}
+gib=${2:-2}
 mount_begin memory
 store=$work/store mnt=$work/mnt
 mkdir "$mnt"
