@@ -39,12 +39,12 @@ class Meter:
     # ---- balefs ----
 
     def find_gpu(self, path):
-        found = self._engine(path, 1 << 20, 0.01)
+        found = self._engine(path, 1 << 20, 0.01, "--codec", "store")
         self.gpu, self.no_gpu = (found["gpu"] or {}).get("device"), found.get("no_gpu", "")
 
-    def _engine(self, path, flight, seconds):
+    def _engine(self, path, flight, seconds, *words):
         return json.loads(run(self.balefs, "bench", "engine", "--json", "--threads", self.threads, "--sizes", flight,
-                              "--seconds", seconds, path))
+                              "--seconds", seconds, *words, path))
 
     def _bench(self, kind, path, settings, names):
         words = [word for setting in settings for word in ("--codec", setting)]
