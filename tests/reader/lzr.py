@@ -54,7 +54,7 @@ class Table:
     """The symbols of an alphabet: for each of 1 << bits slots the symbol, its frequency, and the slot less its cum."""
 
     def __init__(self, slots: list[tuple[int, int, int]], bits: int) -> None:
-        self.slots, self.bits = slots, bits
+        self.slots, self.bits, self.mask = slots, bits, (1 << bits) - 1
 
 
 class Input:
@@ -138,17 +138,18 @@ class Stream:
     def symbols(self, tables: Sequence[Optional[Table]]) -> list[int]:
         """A step: a symbol for each lane that has a table, and 0 for the others."""
         found = [0] * len(tables)
-        states = self.states
-        for lane in range(len(tables) - 1, -1, -1):
-            table = tables[lane]
-            if table is None:
-                continue
-            if not table.slots:
-                raise Corrupt
-            x, bits = states[lane], table.bits
-            found[lane], f, rest = table.slots[x & (1 << bits) - 1]
-            x = f * (x >> bits) + rest
-            states[lane] = x if x >= 1 << 15 else self.refilled(x)
+        states, words = self.states, self.words
+        try:
+            for lane in range(len(tables) - 1, -1, -1):
+                table = tables[lane]
+                if table is None:
+                    continue
+                x, bits = states[lane], table.bits
+                found[lane], f, rest = table.slots[x & table.mask]
+                x = f * (x >> bits) + rest
+                states[lane] = x if x >= 1 << 15 else x << 16 | words.pop()
+        except IndexError:              # a table without symbols, or no words are left
+            raise Corrupt from None
         return found
 
     def raw(self, bits: Sequence[int]) -> list[int]:
@@ -169,11 +170,8 @@ class Stream:
         return [x & 0xFFFF for x in self.states]
 
 
-class Match:
-    """A run of literals and a match; an offset below 0 repeats one of those before."""
-
-    def __init__(self, run: int, length: int, offset: int) -> None:
-        self.run, self.length, self.offset = run, length, offset
+# A run of literals, and a match's length and offset; an offset below 0 repeats one of those before.
+Match = tuple[int, int, int]
 
 
 class Decoder:
@@ -204,17 +202,16 @@ class Decoder:
         runs = stream.symbols([self.runs] * lanes)
         matches = stream.symbols([None if c == RUN_ONLY else self.matches for c in runs])
         offsets = stream.symbols([None if c == NO_MATCH else self.offsets for c in matches])
-        classes = [(OFFSET_CLASSES[offset], MATCH_CLASSES[match], RUN_CLASSES[run])
+        classes = [(*OFFSET_CLASSES[offset], *MATCH_CLASSES[match], *RUN_CLASSES[run])
                    for offset, match, run in zip(offsets, matches, runs)]
-        bits = [o + m + r for (_, o), (_, m), (_, r) in classes]
-        low = stream.raw([min(k, 15) for k in bits])
-        high = stream.raw([max(k - 15, 0) for k in bits])
-        found = []
-        for i, ((offset, o), (match, m), (run, r)) in enumerate(classes):
-            raw = low[i] | high[i] << 15
-            found.append(Match(run + (raw >> o + m & (1 << r) - 1), match + (raw >> o & (1 << m) - 1),
-                               offset + (raw & (1 << o) - 1)))
-        return found
+        bits = [o + m + r for _, o, _, m, _, r in classes]
+        both = stream.raw([k if k < 15 else 15 for k in bits])
+        if max(bits) > 15:
+            high = stream.raw([k - 15 if k > 15 else 0 for k in bits])
+            both = [low | above << 15 for low, above in zip(both, high)]
+        return [(run + (raw >> o + m & (1 << r) - 1), match + (raw >> o & (1 << m) - 1),
+                 offset + (raw & (1 << o) - 1))
+                for raw, (offset, o, match, m, run, r) in zip(both, classes)]
 
     def group(self, turn: int, stream: Stream) -> None:
         sequences: list[Match] = []
@@ -224,7 +221,7 @@ class Decoder:
             found = self.round(stream, lanes)
             sequences += found
             self.left[turn] -= lanes
-            count += sum(s.run for s in found)
+            count += sum(run for run, _, _ in found)
             if len(sequences) == GROUP or count >= GROUP_LITERALS or self.left[turn] == 0:
                 break
         carried = min(count, 64) if self.left[turn] == 0 else 0
@@ -239,10 +236,10 @@ class Decoder:
     def decode_literals(self, stream: Stream, sequences: list[Match], count: int) -> bytearray:
         at, tables = len(self.out), []
         phases = len(self.literals)
-        for s in sequences:
-            if s.run:
-                tables += [self.literals[i % phases] for i in range(at, at + s.run)]
-            at += s.run + s.length
+        for run, length, _ in sequences:
+            if run:
+                tables += [self.literals[i % phases] for i in range(at, at + run)]
+            at += run + length
         literals = bytearray()
         for first in range(0, count, LANES):
             literals += bytes(stream.symbols(tables[first:min(first + LANES, count)]))
@@ -250,17 +247,21 @@ class Decoder:
 
     def write(self, sequences: list[Match], literals: bytes) -> None:
         at, out = 0, self.out
-        for s in sequences:
-            out += literals[at:at + s.run]
-            at += s.run
-            offset = self.last[-1 - s.offset] if s.offset < 0 else s.offset
-            self.last = [offset, *self.last[:2]]
-            require(len(out) + s.length <= self.length)
-            if s.length:
-                require(offset <= len(out))
+        first, second, third = self.last
+        for run, length, offset in sequences:
+            if run:
+                out += literals[at:at + run]
+                at += run
+            if offset < 0:
+                offset = (first, second, third)[-1 - offset]
+            first, second, third = offset, first, second
+            if length:
                 start = len(out) - offset
-                piece = out[start:start + s.length]
-                out += (piece * (s.length // offset + 1))[:s.length]
+                require(start >= 0 and len(out) + length <= self.length)
+                piece = out[start:start + length]
+                out += piece if length <= offset else (piece * (length // offset + 1))[:length]
+        self.last = [first, second, third]
+        require(len(out) <= self.length)
 
     def run(self) -> bytes:
         turn = 0
