@@ -42,7 +42,7 @@ up() {
 nothing_dirty() {
     local i
     for ((i = 0; i < 4000; i++)); do
-        [ "$("$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys
+        [ "$("$BALEFS" stat --json "$mnt" | /usr/bin/python3 -S -c 'import json, sys
 print(json.load(sys.stdin)["mount"]["dirty"])')" != 0 ] || return 0
         sleep 0.1
     done

@@ -129,7 +129,7 @@ gpu_decided() {
 
 # gpu_figure MNT FIGURE: what balefs stat says of the mount's GPU engine
 gpu_figure() {
-    "$BALEFS" stat --json "$1" | /usr/bin/python3 -c 'import json, sys
+    "$BALEFS" stat --json "$1" | /usr/bin/python3 -S -c 'import json, sys
 print(json.load(sys.stdin)["mount"]["engines"]["gpu"][sys.argv[1]])' "$2"
 }
 

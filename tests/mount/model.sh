@@ -7,7 +7,7 @@
 
 model=${1:?usage: model.sh MODEL [--seconds N] [--seed N] [--operations N]}
 shift
-seconds=45
+seconds=0
 seed=$((RANDOM * 32768 + RANDOM))
 operations=700
 while [ $# -gt 0 ]; do
