@@ -1,5 +1,5 @@
-/* kernels/cuda/driver.h without a driver: two devices, whose memory other programs have filled if
- * bale_driver_fill says so, and which serve one process alone if bale_driver_set_exclusive does. */
+/* kernels/cuda/driver.h without a driver: two devices, of whose memory other programs leave as much
+ * as bale_driver_set_free says, and which serve one process alone if bale_driver_set_exclusive does. */
 #include <stdatomic.h>
 
 #include "kernels/cuda/driver.h"
@@ -55,15 +55,25 @@ void bale_driver_set_context(void *context)
     (void)context;
 }
 
-static atomic_bool filled;
+static atomic_uint_fast64_t left = UINT64_MAX, looks;
 
-void bale_driver_fill(bool fill);
-void bale_driver_fill(bool fill)
+void bale_driver_set_free(uint64_t bytes);
+void bale_driver_set_free(uint64_t bytes)
 {
-    atomic_store(&filled, fill);
+    atomic_store(&left, bytes);
+}
+
+/* How often bale_driver_free was called. */
+uint64_t bale_driver_looks(void);
+uint64_t bale_driver_looks(void)
+{
+    return atomic_load(&looks);
 }
 
 uint64_t bale_driver_free(const struct bale_driver_device *device)
 {
-    return atomic_load(&filled) ? 0 : device->memory;
+    uint64_t bytes = atomic_load(&left);
+
+    atomic_fetch_add(&looks, 1);
+    return bytes < device->memory ? bytes : device->memory;
 }

@@ -12,7 +12,7 @@
 enum { LENGTH = 128 << 10, ROOM = LENGTH + 4096, LONG_MS = 3600000, SHORT_MS = 50 };
 
 /* tests/cuda/fake_driver.c; NULL: it is a real one. */
-static void (*driver_fill)(bool fill);
+static void (*driver_set_free)(uint64_t bytes);
 static void (*driver_set_exclusive)(bool only);
 
 static struct bale_item item;
@@ -149,9 +149,9 @@ static void test_pressure(struct rig *rig)
 
     rig_open(rig, &options);
     wait_for(rig, false, true);
-    driver_fill(true);
+    driver_set_free(0);
     wait_for(rig, false, false);
-    driver_fill(false);
+    driver_set_free(UINT64_MAX);
     run_until_done(rig);
     rig_close(rig);
     CHECK_EQ_U(rig_complaints(), complaints);
@@ -200,12 +200,12 @@ int main(int argc, char **argv)
     REQUIRE(argc == 2);
     rig_load(&rig, argv[1]);
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    *(void **)&driver_fill = dlsym(library, "bale_driver_fill");
+    *(void **)&driver_set_free = dlsym(library, "bale_driver_set_free");
     *(void **)&driver_set_exclusive = dlsym(library, "bale_driver_set_exclusive");
     rig_reserve(&rig, RIG_STEP);
     test_kept(&rig);
     test_request(&rig);
-    if (driver_fill && driver_set_exclusive) {
+    if (driver_set_free && driver_set_exclusive) {
         test_pins(&rig);
         test_pressure(&rig);
         test_no_memory(&rig);
