@@ -93,8 +93,8 @@ struct bale_context_params {
      * beside the program or this library, and in the system's library directories. What a GPU
      * compresses is decompressed there and compared before it is used. */
     const char *engine;
-    /* The most bytes of the GPU's memory, including CUDA's own. 0: 1/16 of what it has, or 2 GiB
-     * if that is more, but no more than a quarter. */
+    /* The most bytes of the GPU's memory, including CUDA's own. 0: 1/16 of what it has, or half
+     * of what is free if that is less, but at least 2 GiB, and no more than a quarter. */
     uint64_t gpu_memory;
     /* The most bytes of pinned host memory, in steps of 32 MiB. 0: 256 MiB. */
     size_t staging;

@@ -32,23 +32,39 @@ static int open_worker(struct cuda_worker *w, struct bale_cuda_device *device)
     return w->jobs && w->table && w->hashes ? BALE_OK : BALE_E_NOMEM;
 }
 
+static uint64_t small_memory(const struct cuda_engine *engine, unsigned i)
+{
+    uint64_t quarter = engine->info[i].memory / 4;
+
+    return quarter < MEMORY_SMALL ? quarter : MEMORY_SMALL;
+}
+
+/* The most that the engine takes of a device. */
 static uint64_t memory_for(const struct cuda_engine *engine, unsigned i)
 {
-    uint64_t all = engine->info[i].memory;
-    uint64_t small = all / 4 < MEMORY_SMALL ? all / 4 : MEMORY_SMALL;
+    uint64_t part = engine->info[i].memory / 16, small = small_memory(engine, i);
 
     if (engine->options.memory > 0)
         return engine->options.memory;
-    return all / 16 > small ? all / 16 : small;
+    return part > small ? part : small;
 }
 
-/* What the engine would take of a device, besides what it has there. With pinning. */
-static uint64_t memory_to_take(const struct cuda_engine *engine, unsigned i)
+/* What it takes of a device that has so much free: by default no more than half, so that several
+ * engines on a device that a program has nearly filled get a share each. */
+static uint64_t share_of(const struct cuda_engine *engine, unsigned i, uint64_t free_now)
 {
-    uint64_t all = memory_for(engine, i);
+    uint64_t most = memory_for(engine, i), small = small_memory(engine, i);
+
+    if (engine->options.memory > 0 || free_now / 2 >= most)
+        return most;
+    return free_now / 2 > small ? free_now / 2 : small;
+}
+
+static uint64_t besides_held(const struct cuda_engine *engine, unsigned i, uint64_t memory)
+{
     uint64_t held = engine->devices[i] ? bale_cuda_device_memory(engine->devices[i]) : 0;
 
-    return all > held ? all - held : 0;
+    return memory > held ? memory - held : 0;
 }
 
 bool bale_cuda_is_pressed(struct cuda_engine *engine)
@@ -57,16 +73,20 @@ bool bale_cuda_is_pressed(struct cuda_engine *engine)
 
     pthread_mutex_lock(&engine->pinning);
     for (unsigned i = 0; i < engine->device_count; i++)
-        pressed |= bale_driver_free(&engine->info[i]) < memory_to_take(engine, i);
+        pressed |=
+            bale_driver_free(&engine->info[i]) < besides_held(engine, i, memory_for(engine, i));
     pthread_mutex_unlock(&engine->pinning);
     return pressed;
 }
 
-int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, struct bale_reason *why)
+int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, uint64_t *share,
+                         struct bale_reason *why)
 {
     uint64_t free_now = bale_driver_free(&engine->info[i]);
-    uint64_t memory = memory_to_take(engine, i);
+    uint64_t memory;
 
+    *share = engine->devices[i] ? engine->shares[i] : share_of(engine, i, free_now);
+    memory = besides_held(engine, i, *share);
     if (engine->options.insist || free_now >= memory)
         return BALE_OK;
     bale_reason_set(why, "%s: %llu MiB of its memory are free, and %llu would be taken",
@@ -88,16 +108,16 @@ static int open_workers(struct cuda_engine *engine, unsigned i)
 static int open_one(struct cuda_engine *engine, unsigned i, uint64_t *phase_ns,
                     struct bale_reason *why)
 {
+    int err = bale_cuda_check_free(engine, i, &engine->shares[i], why);
     struct bale_cuda_settings settings = {
         .ordinal = engine->info[i].ordinal,
         .pinned = &engine->pinned,
-        .memory = memory_for(engine, i),
+        .memory = engine->shares[i],
         .nvcomp = engine->has_nvcomp ? &engine->nvcomp : NULL,
         .verify = engine->options.verify,
         .shared = engine->options.shared,
         .phase_ns = phase_ns,
     };
-    int err = bale_cuda_check_free(engine, i, why);
 
     if (err == BALE_OK)
         err = bale_cuda_device_open(&settings, &engine->devices[i], why);
@@ -233,7 +253,7 @@ int bale_cuda_allocate_slots(struct cuda_engine *engine, struct bale_gpu_timelin
 
     pthread_mutex_lock(&engine->pinning);
     for (unsigned i = 0; err == BALE_OK && i < engine->device_count; i++) {
-        err = bale_cuda_check_free(engine, i, why);
+        err = bale_cuda_check_free(engine, i, &engine->shares[i], why);
         if (err == BALE_OK)
             err = bale_cuda_device_allocate_slots(engine->devices[i], why);
         if (err == BALE_OK)

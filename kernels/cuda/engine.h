@@ -95,6 +95,7 @@ struct cuda_engine {
     pthread_mutex_t pinning; /* held while a thread pins, opens or closes; taken before mutex */
     /* Guarded by pinning; while the state is CUDA_OPEN only read. */
     struct bale_cuda_device *devices[BALE_GPU_DEVICES];
+    uint64_t shares[BALE_GPU_DEVICES]; /* the most bytes of each, since it was opened */
     bool is_pinned; /* the ranges in pinned that may be used are registered with a context */
 
     pthread_mutex_t mutex;          /* guards the rest, except workers */
@@ -221,9 +222,10 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 
 /* devices.c */
 
-/* Whether the memory that the engine would take is free on the device, besides what it has there:
- * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the device lose nothing. */
-int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device,
+/* Whether *share, the memory that the engine takes of the device, is free, besides what it has there:
+ * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the
+ * device lose nothing. With pinning, if there are threads. */
+int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device, uint64_t *share,
                          struct bale_reason *why);
 /* Whether another program needs the memory that this one would take again. Calls the driver:
  * without the mutex. */

@@ -181,6 +181,7 @@ static int plugin_find(struct bale_gpu_found *found, struct bale_reason *why)
     const struct bale_gpu_options none = {0};
     struct cuda_engine *engine = bale_cuda_engine_create(&none);
     int err = engine ? bale_driver_open(why) : BALE_E_NOMEM;
+    uint64_t share;
 
     *found = (struct bale_gpu_found){0};
     if (err == BALE_OK) {
@@ -189,7 +190,7 @@ static int plugin_find(struct bale_gpu_found *found, struct bale_reason *why)
         found->chosen = (unsigned)engine->info[0].ordinal;
     }
     if (err == BALE_OK)
-        err = bale_cuda_check_free(engine, 0, why);
+        err = bale_cuda_check_free(engine, 0, &share, why);
     if (engine) {
         int nvcomp = bale_nvcomp_open(&engine->nvcomp, &found->missing);
         for (int c = 0; c < CUDA_CODECS; c++)

@@ -50,7 +50,7 @@ struct bale_gpu_options {
     int devices[BALE_GPU_DEVICES]; /* ordinals */
     unsigned device_count;         /* 0: the nearest visible one */
     /* The most bytes of each device's memory, including the context; 0: 1/16 of what it has, or
-     * 2 GiB if that is more, but no more than a quarter. */
+     * half of what is free if that is less, but at least 2 GiB, and no more than a quarter. */
     uint64_t memory;
     bool insist; /* also if the compute mode is exclusive, or too little memory is free */
     bool verify; /* decode and compare each encoded item before done */

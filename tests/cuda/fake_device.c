@@ -151,7 +151,7 @@ bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec
 
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device)
 {
-    return device->has_slots ? 100 : CONTEXT;
+    return device->has_slots ? device->settings.memory : CONTEXT;
 }
 
 unsigned bale_cuda_device_workspaces(const struct bale_cuda_device *device)

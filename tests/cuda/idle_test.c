@@ -157,6 +157,32 @@ static void test_pressure(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints);
 }
 
+/* Of a device that others have nearly filled engines take shares, as long as these are worth it; then
+ * the CPU goes on. With so much free, how much is taken; 0: it is not opened. */
+static void test_shares(struct rig *rig)
+{
+    static const struct {
+        uint64_t free, taken; /* MiB */
+    } cases[] = {{65536, 4096}, {9000, 4096}, {8000, 4000}, {4000, 2048},
+                 {2048, 2048},  {2047, 0},    {300, 0}};
+    const struct bale_gpu_options options = {.release_ms = LONG_MS};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct bale_engine *engine = NULL;
+        struct bale_gpu_stats stats = {0};
+        struct bale_reason why;
+        driver_set_free(cases[i].free << 20);
+        int err = rig->gpu->open(&options, &engine, &why);
+        CHECK_EQ(err, cases[i].taken ? BALE_OK : BALE_E_NOMEM);
+        if (err < 0)
+            continue;
+        rig->gpu->stats(engine, &stats);
+        CHECK_EQ_U(stats.device_memory >> 20, cases[i].taken);
+        bale_engine_destroy(engine);
+    }
+    driver_set_free(UINT64_MAX);
+}
+
 /* The memory is not there any more when it is wanted again: the CPU goes on, and the context goes. */
 static void test_no_memory(struct rig *rig)
 {
@@ -208,6 +234,7 @@ int main(int argc, char **argv)
     if (driver_set_free && driver_set_exclusive) {
         test_pins(&rig);
         test_pressure(&rig);
+        test_shares(&rig);
         test_no_memory(&rig);
         test_exclusive(&rig);
     }
