@@ -74,8 +74,9 @@ struct bale_file {
     struct bale_change *changes, **changes_end; /* waiting */
 
     /* Read-ahead: the end of the stream's last read, the end of what was read ahead, and how far
-     * ahead to read; bytes. */
+     * ahead to read; bytes. And how many reads in a row came late. */
     uint64_t stream_next, stream_ahead, stream_window;
+    unsigned stream_late;
 
     /* Called once the file is closed and may be opened again: by the thread that closed it, no lock
      * held. closed_arg is the caller's (bale_file_on_close). */

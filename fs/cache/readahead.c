@@ -11,6 +11,9 @@
 
 #define WINDOW_FIRST ((uint64_t)256 << 10)
 #define STREAM_SLACK 4 /* requests */
+/* The kernel asks for two windows of its read-ahead of 4 MiB before it waits. */
+#define STREAM_LATE ((uint64_t)8 << 20)
+#define LATE_LEAST ((uint64_t)128 << 10) /* it asks for much at a time */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
 #define EXTENTS_A_JOB_GPU 16u
@@ -217,16 +220,25 @@ static unsigned extents_a_job(const struct bale_file *file, uint64_t window_most
     return (unsigned)(JOB_BYTES / file->extent);
 }
 
+/* Whether the read is one of the stream's that others have overtaken, on threads of their own. Many
+ * in a row are none: the program reads something again. */
+static bool is_late(struct bale_file *file, uint64_t offset, uint64_t end)
+{
+    return file->stream_window > 0 && end <= file->stream_next && end - offset >= LATE_LEAST &&
+           file->stream_next - offset <= STREAM_LATE && file->stream_late++ < STREAM_SLACK;
+}
+
 struct bale_fetch *bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     /* Requests of one reader are under way at the same time, and arrive in any order. */
     uint64_t slack = STREAM_SLACK * (end - offset);
     bool near = offset <= file->stream_next + slack && file->stream_next <= offset + slack;
 
-    if (near && end <= file->stream_next)
+    if ((near && end <= file->stream_next) || is_late(file, offset, end))
         return NULL;
     bool stream = near && end > offset;
     file->stream_next = end;
+    file->stream_late = 0;
     if (!stream) {
         file->stream_window = 0;
         file->stream_ahead = end;
