@@ -91,13 +91,14 @@ def describe(arguments, balefs, others):
 
 
 def _stat(pid):
-    """Parent, begin, ticks used of a process, its threads included; None: it is gone."""
+    """Parent, begin, ticks used of a process, its threads and the children that it has waited for included; None: it is
+    gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             fields = file.read().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
         return None
-    return int(fields[1]), int(fields[19]), int(fields[11]) + int(fields[12])
+    return int(fields[1]), int(fields[19]), sum(int(field) for field in fields[11:15])
 
 
 class Cpu:
