@@ -16,6 +16,8 @@
 #define LATE_LEAST ((uint64_t)128 << 10) /* it asks for much at a time */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
+#define WINDOWS_GPU                                                                                \
+    ((uint64_t)256 << 20) /* of all streams: what takes long to pin is not done by it */
 #define EXTENTS_A_JOB_GPU 16u
 #define JOB_BYTES ((uint64_t)512 << 10)
 
@@ -30,6 +32,7 @@ struct bale_fetch {
     struct bale_extent *extent;
     uint64_t blocks;
     size_t length; /* of the extent inside the file */
+    bool far;      /* nobody waits for it yet */
 };
 
 static void fetch_end(struct bale_fetch *fetch, int err)
@@ -106,6 +109,7 @@ static bool fetch_stored(struct bale_fetch *fetch, struct bale_scratch *scratch)
     }
     item->item.kind = BALE_ITEM_DECODE;
     item->item.priority = BALE_PRIORITY_NORMAL;
+    item->item.background = fetch->far;
     item->item.trusted = atomic_load_explicit(&file->trusted, memory_order_relaxed);
     item->item.raw = fetch->extent->buffer->data;
     item->item.stored_length = segment.frame_length;
@@ -187,6 +191,7 @@ static bool start_fetch(struct bale_file *file, uint64_t number, struct fetches 
     fetch->extent = extent;
     fetch->blocks = bale_blocks(file, 0, length);
     fetch->length = length;
+    fetch->far = file->stream_window >= WINDOW_MOST;
     bale_fill_begin(extent, fetch->blocks);
     add_fetch(fetches, fetch);
     return true;
@@ -197,14 +202,15 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most bytes to read ahead of a stream. A GPU needs large batches: for it the streams share a
- * quarter of the memory. */
+/* The most bytes to read ahead of a stream. A GPU needs large batches: for it the streams share up to
+ * a quarter of the memory. */
 static uint64_t window_most(struct bale_volume *volume)
 {
     uint64_t cap = bale_memory_cap(volume->memory);
     uint64_t most = least(cap / 16, WINDOW_MOST);
     uint64_t streams = atomic_load_explicit(&volume->file_count, memory_order_relaxed);
-    uint64_t share = least(cap / 4 / (streams > 0 ? streams : 1), WINDOW_MOST_GPU);
+    uint64_t share =
+        least(least(cap / 4, WINDOWS_GPU) / (streams > 0 ? streams : 1), WINDOW_MOST_GPU);
 
     return share > most && bale_dispatch_collects(volume->engine) ? share : most;
 }

@@ -149,7 +149,7 @@ static bool should_wait_for_batch(struct bale_dispatch *d, struct bale_item *ite
     atomic_store_explicit(&d->decoded, work, memory_order_relaxed);
     if (d->options.choice == BALE_ENGINE_AUTO)
         bale_busy_update(&d->busy);
-    if (!bale_dispatch_collects_work(d, work) || !acquire_gpu(d))
+    if (!bale_dispatch_collects_work(d, work, item->background) || !acquire_gpu(d))
         return false;
     bool better = may_use_gpu(d, item);
     release_gpu(d);
@@ -172,7 +172,7 @@ bool bale_dispatch_collects(struct bale_engine *engine)
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     return atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
-           bale_dispatch_collects_work(d, atomic_load(&d->decoded));
+           bale_dispatch_collects_work(d, atomic_load(&d->decoded), true);
 }
 
 static struct bale_dispatch_work copy_count(const struct bale_work_count *count)

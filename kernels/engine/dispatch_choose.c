@@ -6,8 +6,10 @@
 /* Less than this in the background is no work for a GPU: a batch costs the CPUs time as well. */
 #define BACKGROUND_BYTES ((uint64_t)2 << 20)
 /* Costs that are older are not trusted, because the device may have been shared when they were
- * measured. Each trial that finds the GPU slow doubles the time to the next one. */
+ * measured. After a trial that finds the GPU slow the next one comes soon, since memory may have been
+ * pinned at the time, when the driver does little else; each further one doubles the time. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
+#define TRUST_SLOW_NS ((uint64_t)100 * 1000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)
 /* What opening takes while no opening was measured; and what it takes where the context was
  * kept. */
@@ -35,14 +37,18 @@ bool bale_dispatch_wants_offered(struct bale_dispatch *d, unsigned work)
     bool much = offered->bytes >= BACKGROUND_BYTES || d->batches_of[work] > 0;
 
     return bale_dispatch_wants(d, work) ||
-           (bale_work_kind(work) == BALE_ITEM_ENCODE && offered->awaited == 0 && much &&
+           (offered->awaited == 0 && much &&
             atomic_load_explicit(&d->promising[work], memory_order_relaxed));
 }
 
-/* While CPUs are idle, decoding on them slows nothing down. */
-bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work)
+/* While CPUs are idle, decoding on them slows nothing down; what nobody waits for takes their time
+ * all the same. */
+bool bale_dispatch_collects_work(struct bale_dispatch *d, unsigned work, bool background)
 {
-    return bale_dispatch_wants(d, work) || (bale_is_busy(&d->busy) && is_stale(d, work));
+    bool busy = bale_is_busy(&d->busy);
+
+    return bale_dispatch_wants(d, work) || ((busy || background) && is_stale(d, work)) ||
+           (background && atomic_load_explicit(&d->promising[work], memory_order_relaxed));
 }
 
 /* The time that the workers need for everything that is offered. Under the lock. */
@@ -110,8 +116,10 @@ static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promisi
 {
     uint64_t twice = 2 * atomic_load(&d->trust_ns[work]);
 
-    if (promising || twice == 0)
+    if (promising)
         return TRUST_NS;
+    if (twice == 0 || atomic_load(&d->promising[work]))
+        return TRUST_SLOW_NS;
     return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
 }
 

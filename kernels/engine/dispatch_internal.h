@@ -118,8 +118,8 @@ bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item
 /* ---- dispatch_choose.c ---- */
 
 /* Whether an item of the kind should wait for a batch, although the calling thread could decode
- * it now. Any thread, without the lock. */
-bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work);
+ * it now. background: nobody waits for it. Any thread, without the lock. */
+bool bale_dispatch_collects_work(struct bale_dispatch *dispatch, unsigned work, bool background);
 
 /* Whether the GPU engine gets all items of the kind: because the user chose the GPU, or because
  * the CPUs are busy and a large batch is faster. Any thread, with or without the lock. */

@@ -53,7 +53,7 @@ struct bale_item {
      * submit items. */
     void (*done)(struct bale_item *item);
     bool more; /* out: the thread that calls done goes on with another item's done at once */
-    /* In, of an encode: nobody waits for it. So it need not be done soon, but should cost little. */
+    /* In: nobody waits for it. So it need not be done soon, but should cost little. */
     bool background;
     /* In, of a decode: this process made the frame, and nobody else can have changed it. */
     bool trusted;

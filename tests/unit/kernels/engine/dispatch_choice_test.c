@@ -84,6 +84,7 @@ static void test_learning(void)
         uint64_t cpu_ns = slow ? UINT64_C(3600) * 1000000000 : 1;
         rig_open(&rig, "any,delay=1000", (struct bale_dispatch_options){.threads = 1});
         struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        atomic_store(&d->trust_ns[work], 5 * BALE_SECOND_NS); /* the next trial is that far off */
         CHECK_EQ_U(gpu_takes(&rig, 1, cpu_ns), 0);
         CHECK_EQ_U(gpu_takes(&rig, PIECES, cpu_ns), slow ? PIECES : 2);
         CHECK_EQ_U(rig_stats(&rig).batches, slow ? 2 : 1);
@@ -202,7 +203,8 @@ static void test_failed_together(void)
 }
 
 /* A kind that a large batch does faster goes to the GPU while the CPUs are at work, however little
- * waits; one that was slow is asked again, later each time. */
+ * waits, and what nobody waits for at any time; one that was slow is asked again, soon at first and
+ * later each time. */
 static void test_busy(void)
 {
     struct rig rig;
@@ -211,6 +213,7 @@ static void test_busy(void)
     rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
     struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
     struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
+    uint64_t trust[2];
     atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
     atomic_store(&d->decoded, work);
     bale_costs_cpu(&d->costs, work, PIECE, PIECE);
@@ -218,21 +221,26 @@ static void test_busy(void)
         bale_dispatch_batch_begins(d, &batch);
         batch.begin_ns -= (uint64_t)slow * 1000000000000;
         bale_dispatch_learn(d, &batch);
+        trust[slow] = atomic_load(&d->trust_ns[work]);
+        atomic_store(&d->trust_ns[work], UINT64_MAX / 2); /* however long this takes */
         for (int busy = 0; busy < 2; busy++) {
             atomic_store(&d->busy.busy, busy);
             CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), busy && !slow ? PIECE : 0);
-            CHECK_EQ(bale_dispatch_collects_work(d, work), busy && !slow);
-            CHECK_EQ(bale_dispatch_collects(rig.engine), busy && !slow);
+            CHECK_EQ(bale_dispatch_collects_work(d, work, false), busy && !slow);
+            CHECK_EQ(bale_dispatch_collects_work(d, work, true), !slow);
+            CHECK_EQ(bale_dispatch_collects(rig.engine), !slow);
         }
+        atomic_store(&d->trust_ns[work], 0);
         atomic_store(&d->tried_ns[work], 0);
         CHECK(bale_dispatch_collects(rig.engine)); /* to find out */
         CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), 2 << 20);
     }
-    uint64_t trust = atomic_load(&d->trust_ns[work]);
-    bale_dispatch_batch_begins(d, &batch);
-    batch.begin_ns -= 1000000000000;
+    CHECK(trust[1] < trust[0]);
+    atomic_store(&d->trust_ns[work], trust[1]);
+    batch.stale = true;
+    batch.begin_ns = bale_clock_ns() - 1000000000000;
     bale_dispatch_learn(d, &batch);
-    CHECK_EQ_U(atomic_load(&d->trust_ns[work]), 2 * trust);
+    CHECK_EQ_U(atomic_load(&d->trust_ns[work]), 2 * trust[1]);
     rig_stop(&rig);
 }
 
@@ -290,9 +298,10 @@ static void test_background(void)
         {true, false, 1, 0},
         {false, false, LIST, 0},
     };
-    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
 
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+        const size_t n = i / 2;
+        unsigned work = bale_work(i % 2 ? BALE_ITEM_DECODE : BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
         struct rig rig;
         struct bale_item items[LIST];
         unsigned count;
@@ -306,13 +315,13 @@ static void test_background(void)
         bale_costs_batch(&d->costs, work, PIECE, 1000000000);
         atomic_store(&d->tried_ns[work], bale_clock_ns());
         atomic_store(&d->trust_ns[work], UINT64_MAX / 2);
-        atomic_store(&d->promising[work], cases[i].promising);
-        for (int k = 0; k < cases[i].count; k++) {
-            items[k] = (struct bale_item){.background = !cases[i].awaited || k > 0,
+        atomic_store(&d->promising[work], cases[n].promising);
+        for (int k = 0; k < cases[n].count; k++) {
+            items[k] = (struct bale_item){.background = !cases[n].awaited || k > 0,
                                           .frame.raw_length = PIECE};
             bale_work_queue_offer(d->queue, &items[k], work);
         }
-        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, d->queue->offered[work].bytes), cases[i].share);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, d->queue->offered[work].bytes), cases[n].share);
         bale_work_queue_steal(d->queue, work, UINT64_MAX, &count, &bytes);
         CHECK_EQ_U(d->queue->offered[work].awaited, 0);
         pthread_mutex_unlock(&d->queue->mutex);
