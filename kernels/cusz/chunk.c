@@ -37,6 +37,7 @@ int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const 
     const struct cusz_width *width = cusz_width_of(&part->rounding);
     unsigned segment_log2 = part->segment_log2;
     const uint8_t *elements = raw + part->lead;
+    struct cusz_folded folded = {.words = work->folded, .others = work->others};
     struct layout l;
     uint32_t listed;
     int64_t bits;
@@ -48,12 +49,13 @@ int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const 
                              l.elements / CUSZ_LISTED);
     if (listed > l.elements / CUSZ_LISTED)
         return 0;
-    width->predict(work->words, work->scratch, l.elements, part->strides, part->order);
+    folded.count = l.elements;
+    width->predict(work->words, l.elements, part->strides, part->order, work->folded, work->others);
     do {
         lay_out(part, raw_length, segment_log2, listed, &l);
         if (l.bits + l.list > capacity)
             return 0;
-        bits = width->encode(&work->matcher, &part->codes, work->words, l.elements, segment_log2,
+        bits = width->encode(&work->matcher, &part->codes, &work->puts, &folded, segment_log2,
                              out + l.lengths, out + l.bits, capacity - l.bits - l.list);
     } while (bits == CUSZ_TOO_LONG && segment_log2-- > CUSZ_SEGMENT_MIN);
     if (bits < 0)
@@ -92,16 +94,23 @@ static int decode_segments(struct cusz_work *work, const struct cusz_width *widt
                            const struct layout *l, unsigned segment_log2, const uint8_t *lengths,
                            struct cusz_bits in, uint32_t end)
 {
+    struct cusz_segment beside[CUSZ_BESIDE] = {{0}};
     uint64_t at = 0, next;
 
+    memset(work->words, 0, end * width->size);
     for (uint32_t i = 0; i < l->segments; i++, at = next) {
         const uint32_t begin = i << segment_log2, left = l->elements - begin;
+        const uint32_t count = left >> segment_log2 ? 1u << segment_log2 : left;
         next = at + bale_get16(lengths + 2 * (size_t)i);
         if (next > (uint64_t)in.length * 8)
             return BALE_E_CORRUPT;
-        if (begin < end && !width->decode(&work->table, in, at, next, work->words, begin,
-                                          left >> segment_log2 ? 1u << segment_log2 : left))
+        if (begin < end)
+            beside[i % CUSZ_BESIDE] = (struct cusz_segment){at, next, begin, count};
+        if (i % CUSZ_BESIDE < CUSZ_BESIDE - 1 && i + 1 < l->segments)
+            continue;
+        if (!width->decode(&work->table, in, beside, work->words))
             return BALE_E_CORRUPT;
+        memset(beside, 0, sizeof beside);
     }
     if ((at + 7) / 8 != in.length || (at % 8 && in.bytes[at / 8] & (0xff >> at % 8)))
         return BALE_E_CORRUPT;

@@ -32,7 +32,8 @@ static int64_t learn(void *work, int16_t parameter, const struct bale_field *fie
     return length;
 }
 
-/* The chunks of a frame come one after the other, so part and table are mostly the last one's. */
+/* The chunks of a frame come one after the other, so the part and what is made of it are mostly the
+ * last one's. */
 static int prepare(struct cusz_work *work, struct bale_extent_part part)
 {
     int err;
@@ -40,10 +41,10 @@ static int prepare(struct cusz_work *work, struct bale_extent_part part)
     if (part.length == work->length && memcmp(part.bytes, work->bytes, part.length) == 0)
         return BALE_OK;
     work->length = 0;
+    work->has_table = work->has_puts = false;
     err = cusz_part_read(part, &work->part);
     if (err < 0)
         return err;
-    cusz_table_make(&work->part.codes, &work->table);
     memcpy(work->bytes, part.bytes, part.length);
     work->length = part.length;
     return BALE_OK;
@@ -62,6 +63,9 @@ static int64_t encode(void *work, int16_t parameter, struct bale_extent_part par
     length = prepare(w, part);
     if (length < 0)
         return length;
+    if (!w->has_puts)
+        cusz_puts_make(&w->part.codes, &w->puts);
+    w->has_puts = true;
     bale_float_mode_enter(&mode);
     length = cusz_encode(w, &w->part, raw, raw_length, out, capacity);
     bale_float_mode_leave(&mode);
@@ -82,6 +86,9 @@ static int decode(void *work, int16_t parameter, struct bale_extent_part part, c
     err = prepare(w, part);
     if (err < 0)
         return err;
+    if (!w->has_table)
+        cusz_table_make(&w->part.codes, &w->table);
+    w->has_table = true;
     bale_float_mode_enter(&mode);
     err = cusz_decode(w, &w->part, in, length, raw, raw_length, wanted);
     bale_float_mode_leave(&mode);

@@ -18,9 +18,15 @@
 struct cusz_codes {
     uint16_t code[CUSZ_TOKENS];
     uint8_t length[CUSZ_TOKENS];
-    cusz_codeword literal[CUSZ_LITERALS]; /* of a folded word: code << 4 | length */
-    bool matches;                         /* what tokens 1 to 15 stand for; else runs of zeros */
-    bool low_runs;                        /* of which low bits follow */
+    bool matches;  /* what tokens 1 to 15 stand for; else runs of zeros */
+    bool low_runs; /* of which low bits follow */
+};
+
+/* What is written for a folded word, and for a run of zeros, of which 0 is none: its bits, low ones
+ * included, << 5 | their length. */
+struct cusz_puts {
+    cusz_codeword words[CUSZ_QUICK], runs[CUSZ_QUICK_RUNS];
+    uint32_t quick_runs; /* so many are there; one, if runs have no low bits */
 };
 
 /* An extent part, taken apart. */
@@ -33,15 +39,38 @@ struct cusz_part {
     struct cusz_codes codes;
 };
 
-/* For decoding: by the next CUSZ_LOOK bits length | CUSZ_SINGLE | token << 5 | word << 16, or 0 for
- * longer codes. CUSZ_SINGLE: the token stands for one small word, which is there. Of longer ones,
- * by length: codes from first on and below end have the tokens from at on. */
-enum { CUSZ_SINGLE = 16 };
+/* What CUSZ_LOOK bits stand for, as far as these are whole tokens of small words and short runs: so
+ * many bits; so many words; and of these at most two that are not 0, folded, and where they are. If
+ * there is only one, it is there twice; if there is none, a 0. */
+struct cusz_step {
+    uint8_t length, words, at[2], others[2];
+};
+
+/* The same for one word of any size: its folded word but for the low bits; how many these are; bits
+ * of its token and low bits together, and what is left of 64. */
+struct cusz_single {
+    uint32_t high;
+    uint8_t low, length, left;
+};
+
+/* For decoding: by the next CUSZ_LOOK bits length | token << 4, or 0 for longer codes; and what
+ * these bits stand for, singles where codes are long, else steps. Of longer codes, by length: those
+ * from first on and below end have the tokens from at on. */
 struct cusz_table {
-    uint32_t look[1 << CUSZ_LOOK];
+    uint16_t look[1 << CUSZ_LOOK];
+    union {
+        struct cusz_step steps[1 << CUSZ_LOOK];
+        struct cusz_single singles[1 << CUSZ_LOOK];
+    };
     uint16_t sorted[CUSZ_TOKENS];
     uint32_t first[CUSZ_LENGTH_MAX + 1], end[CUSZ_LENGTH_MAX + 1], at[CUSZ_LENGTH_MAX + 1];
-    bool matches, low_runs;
+    bool matches, low_runs, has_singles;
+};
+
+/* A segment that is being decoded: bits from at to end, and words from begin on. */
+struct cusz_segment {
+    uint64_t at, end;
+    uint32_t begin, count;
 };
 
 /* Finds matches in a segment: its words, folded, and what bale_lzss_parse makes of them. */
@@ -93,6 +122,14 @@ struct cusz_bits {
     uint32_t length; /* bytes */
 };
 
+/* A chunk's words behind the prediction, folded, and a bit for each that is not 0, the first one
+ * lowest; bits behind the last word are 0. */
+struct cusz_folded {
+    const void *words;
+    const uint64_t *others;
+    uint32_t count;
+};
+
 /* What depends on the width of words; the arrays of words are of that width. */
 struct cusz_width {
     size_t size;
@@ -100,30 +137,30 @@ struct cusz_width {
      * ascending, into list. Returns how many those are; list gets most at most. */
     uint32_t (*quantise)(const struct bale_rounding *rounding, const uint8_t *elements,
                          uint32_t count, void *words, uint32_t *list, uint32_t most);
-    /* words becomes what is left of it behind the prediction of the first order strides. */
-    void (*predict)(void *words, void *scratch, uint32_t count, const uint32_t *strides,
-                    unsigned order);
-    /* Undoes predict. */
+    /* What struct cusz_folded says, behind the prediction of the first order strides. */
+    void (*predict)(const void *words, uint32_t count, const uint32_t *strides, unsigned order,
+                    void *folded, uint64_t *others);
+    /* Undoes the prediction, of folded words. */
     void (*sum)(void *words, uint32_t count, const uint32_t *strides, unsigned order);
     /* Adds the cost of a sample to costs, for each of orders. */
     void (*sample)(const void *words, uint32_t count, const uint32_t *strides, unsigned orders,
                    uint64_t costs[CUSZ_ORDERS]);
-    /* How many zeros are followed by one. */
-    uint32_t (*pairs)(const void *words, uint32_t count);
-    /* Adds how often tokens occur, without runs; and how often those of runs do. */
-    void (*count)(const void *words, uint32_t count, uint32_t counts[CUSZ_TOKENS]);
-    void (*count_runs)(const void *words, uint32_t count, uint32_t counts[CUSZ_RUNS]);
+    /* Adds how often tokens occur, without runs; and how often those of runs would. Returns how
+     * many zeros are followed by one. */
+    uint32_t (*count)(const struct cusz_folded *folded, uint32_t tokens[CUSZ_TOKENS],
+                      uint32_t runs[CUSZ_RUNS]);
     /* The same with matches of CUSZ_MATCH_FEW words and more, and of CUSZ_MATCH_MANY. */
-    void (*count_matches)(struct cusz_matcher *matcher, const void *words, uint32_t count,
+    void (*count_matches)(struct cusz_matcher *matcher, const struct cusz_folded *folded,
                           uint32_t few[CUSZ_TOKENS], uint32_t many[CUSZ_TOKENS]);
     /* Writes segments of 2^segment_log2 words to out, and the bits of each to lengths. Returns the
      * bytes, CUSZ_NO_ROOM or CUSZ_TOO_LONG. matcher: for codes with matches. */
     int64_t (*encode)(struct cusz_matcher *matcher, const struct cusz_codes *codes,
-                      const void *words, uint32_t count, unsigned segment_log2, uint8_t *lengths,
-                      uint8_t *out, size_t room);
-    /* One segment of exactly the bits from at to end. */
-    bool (*decode)(const struct cusz_table *table, struct cusz_bits in, uint64_t at, uint64_t end,
-                   void *words, uint32_t begin, uint32_t count);
+                      const struct cusz_puts *puts, const struct cusz_folded *folded,
+                      unsigned segment_log2, uint8_t *lengths, uint8_t *out, size_t room);
+    /* Segments of exactly their bits, CUSZ_BESIDE side by side, those with no words are none.
+     * Words are 0 before, and folded then. If one is corrupt, CUSZ_SLACK words behind it may be overwritten. */
+    bool (*decode)(const struct cusz_table *table, struct cusz_bits in,
+                   const struct cusz_segment segments[CUSZ_BESIDE], void *words);
     /* The elements of count words. */
     void (*restore)(const struct bale_rounding *rounding, const void *words, uint32_t count,
                     uint8_t *elements);
@@ -151,6 +188,20 @@ void cusz_lengths_equal(const uint32_t counts[CUSZ_TOKENS], uint8_t lengths[CUSZ
 /* The canonical codes of the lengths in codes. False: they do not make exactly one code. */
 bool cusz_codes_make(struct cusz_codes *codes);
 void cusz_table_make(const struct cusz_codes *codes, struct cusz_table *table);
+void cusz_puts_make(const struct cusz_codes *codes, struct cusz_puts *puts);
+
+/* The token of a folded word that is not zero; *extra: how many of its low bits follow. */
+static inline uint32_t cusz_token(uint64_t folded, unsigned *extra)
+{
+    unsigned log2;
+
+    *extra = 0;
+    if (folded < CUSZ_LITERALS)
+        return CUSZ_RUNS - 1 + (uint32_t)folded;
+    log2 = 63u - (unsigned)__builtin_clzll(folded);
+    *extra = log2 - 2;
+    return CUSZ_CLASSES + 4 * (log2 - CUSZ_CLASS_LOG2) + ((uint32_t)(folded >> *extra) & 3);
+}
 
 /* Writes a part of at most CUSZ_PART bytes; returns its length. */
 uint32_t cusz_part_write(const struct cusz_part *part, uint8_t out[static CUSZ_PART]);
@@ -162,11 +213,14 @@ int cusz_part_read(struct bale_extent_part bytes, struct cusz_part *part);
 struct cusz_work {
     struct cusz_part part;
     struct cusz_table table;
-    uint8_t bytes[CUSZ_PART]; /* that part and table were made of */
+    struct cusz_puts puts;
+    uint8_t bytes[CUSZ_PART]; /* that part was made of */
     uint32_t length;          /* 0: of none */
+    bool has_table, has_puts; /* made of part */
     uint32_t list[CUSZ_CHUNK / 4 / CUSZ_LISTED];
-    uint64_t words[CUSZ_CHUNK / 8];
-    uint64_t scratch[CUSZ_CHUNK / 8];
+    uint64_t words[CUSZ_CHUNK / 8 + CUSZ_SLACK];
+    uint64_t folded[CUSZ_CHUNK / 8];
+    uint64_t others[CUSZ_CHUNK / 4 / 64];
     struct cusz_matcher matcher;
 };
 

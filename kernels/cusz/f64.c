@@ -6,6 +6,9 @@
 #define SIGNED int64_t
 #define FOLD 63
 #define LIMIT 0x1p50
+#define QUICK_LOG2 49
+#define QUICK_MAGIC 0x1.8p52
+#define QUICK_NUMBER(word, sum, magic) ((sum) - (magic))
 #define SWAP __builtin_bswap64
 #define NAME cusz_width_f64
 #include "kernels/cusz/width.inc"

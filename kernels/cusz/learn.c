@@ -62,17 +62,18 @@ static bool choose_order(struct cusz_work *work, const struct frame *frame, unsi
     return elements > 0 && listed <= elements / CUSZ_UNFIT;
 }
 
-/* Words of the chunk at byte at, behind the prediction. Returns how many. */
-static uint32_t predict_chunk(struct cusz_work *work, const struct frame *frame,
-                              const struct cusz_part *part, uint32_t at)
+/* Words of the chunk at byte at, behind the prediction. */
+static struct cusz_folded predict_chunk(struct cusz_work *work, const struct frame *frame,
+                                        const struct cusz_part *part, uint32_t at)
 {
     const uint8_t *from;
     const uint32_t count = elements_at(frame, at, &from);
 
     if (frame->length > frame->chunk) /* else choose_order() has left them */
         frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
-    frame->width->predict(work->words, work->scratch, count, part->strides, part->order);
-    return count;
+    frame->width->predict(work->words, count, part->strides, part->order, work->folded,
+                          work->others);
+    return (struct cusz_folded){work->folded, work->others, count};
 }
 
 /* Counts the tokens of all chunks, without runs; and those that zeros would be as runs. */
@@ -81,14 +82,18 @@ static void count_tokens(struct cusz_work *work, const struct frame *frame,
                          uint32_t counts[CUSZ_TOKENS], uint32_t runs[CUSZ_RUNS])
 {
     for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
-        const uint32_t before = counts[0], count = predict_chunk(work, frame, part, at);
-        frame->width->count(work->words, count, counts);
-        /* Runs of two zeros on average gain nothing, and looking for them takes long. */
-        if (pipeline != BALE_PIPELINE_AUTO ||
-            frame->width->pairs(work->words, count) > (counts[0] - before) / 2)
-            frame->width->count_runs(work->words, count, runs);
-        else
-            runs[0] += counts[0] - before;
+        const struct cusz_folded folded = predict_chunk(work, frame, part, at);
+        const uint32_t before = counts[0];
+        uint32_t more[CUSZ_RUNS] = {0};
+        const uint32_t pairs = frame->width->count(&folded, counts, more);
+        const uint32_t zeros = counts[0] - before;
+        /* Runs of two zeros on average gain nothing. */
+        if (pipeline == BALE_PIPELINE_AUTO && pairs <= zeros / 2) {
+            runs[0] += zeros;
+            continue;
+        }
+        for (unsigned i = 0; i < CUSZ_RUNS; i++)
+            runs[i] += more[i];
     }
 }
 
@@ -178,8 +183,8 @@ static void learn_matches(struct cusz_work *work, const struct frame *frame, str
     const uint32_t *counts = few;
 
     for (uint32_t at = 0; at < frame->length; at += frame->chunk) {
-        const uint32_t count = predict_chunk(work, frame, part, at);
-        frame->width->count_matches(&work->matcher, work->words, count, few, many);
+        const struct cusz_folded folded = predict_chunk(work, frame, part, at);
+        frame->width->count_matches(&work->matcher, &folded, few, many);
     }
     for (uint32_t i = 0; i < CUSZ_RUNS; i++) {
         few[i]++;

@@ -109,18 +109,17 @@ static bool run_codec(struct sweep *s)
 }
 
 /* Counts as the pipeline of the part does. */
-static void count_tokens(struct sweep *s, const struct cusz_part *part, const struct extent *e)
+static void count_tokens(struct sweep *s, const struct cusz_part *part,
+                         const struct cusz_folded *folded)
 {
     const struct cusz_width *width = cusz_width_of(&s->rounding);
     uint32_t counts[CUSZ_TOKENS] = {0}, others[CUSZ_TOKENS] = {0};
 
     if (part->codes.matches) {
-        width->count_matches(&s->work->matcher, e->words, e->length / 4, counts, others);
+        width->count_matches(&s->work->matcher, folded, counts, others);
         return;
     }
-    width->count(e->words, e->length / 4, counts);
-    if (part->codes.length[1])
-        width->count_runs(e->words, e->length / 4, others);
+    width->count(folded, counts, others);
 }
 
 static bool decode_segments(struct sweep *s, const struct cusz_part *part, struct extent *e,
@@ -129,14 +128,20 @@ static bool decode_segments(struct sweep *s, const struct cusz_part *part, struc
     const struct cusz_width *width = cusz_width_of(&s->rounding);
     const struct cusz_bits in = {e->codes, bytes};
     const uint32_t count = e->length / 4, log2 = part->segment_log2;
+    struct cusz_segment beside[CUSZ_BESIDE] = {{0}};
     uint64_t at = 0;
 
+    memset(s->work->words, 0, e->length);
     for (uint32_t begin = 0, i = 0; begin < count; begin += 1u << log2, i++) {
         const uint64_t end = at + (e->lengths[2 * i] | (unsigned)e->lengths[2 * i + 1] << 8);
-        if (!width->decode(&s->work->table, in, at, end, e->words, begin,
-                           count - begin < 1u << log2 ? count - begin : 1u << log2))
-            return false;
+        beside[i % CUSZ_BESIDE] = (struct cusz_segment){
+            at, end, begin, count - begin < 1u << log2 ? count - begin : 1u << log2};
         at = end;
+        if (i % CUSZ_BESIDE < CUSZ_BESIDE - 1 && begin + (1u << log2) < count)
+            continue;
+        if (!width->decode(&s->work->table, in, beside, s->work->words))
+            return false;
+        memset(beside, 0, sizeof beside);
     }
     return true;
 }
@@ -148,6 +153,7 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
     const uint32_t count = e->length / 4;
     uint32_t counts[CUSZ_TOKENS], strides[CUSZ_ORDERS - 1] = {1, 1, 1};
     uint64_t costs[CUSZ_ORDERS] = {0};
+    const struct cusz_folded folded = {s->work->folded, s->work->others, count};
     struct cusz_part part;
     uint8_t lengths[CUSZ_TOKENS];
     int64_t bytes;
@@ -169,18 +175,20 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
     TIMED(ROUND, bale_round(&s->rounding, e->back, count));
     TIMED(QUANTISE, width->quantise(&s->rounding, e->raw, count, e->words, NULL, 0));
     TIMED(SAMPLE, width->sample(e->words, count, strides, part.order + 1u, costs));
-    TIMED(PREDICT, width->predict(e->words, s->work->scratch, count, part.strides, part.order));
-    TIMED(COUNT, count_tokens(s, &part, e));
-    TIMED(BOOK, (cusz_lengths_huffman(counts, lengths), cusz_codes_make(&part.codes)));
-    TIMED(ENCODE, bytes = width->encode(&s->work->matcher, &part.codes, e->words, count,
+    TIMED(PREDICT, width->predict(e->words, count, part.strides, part.order, s->work->folded,
+                                  s->work->others));
+    TIMED(COUNT, count_tokens(s, &part, &folded));
+    TIMED(BOOK, (cusz_lengths_huffman(counts, lengths), cusz_codes_make(&part.codes),
+                 cusz_puts_make(&part.codes, &s->work->puts)));
+    TIMED(ENCODE, bytes = width->encode(&s->work->matcher, &part.codes, &s->work->puts, &folded,
                                         part.segment_log2, e->lengths, e->codes, sizeof e->codes));
     TIMED(TABLE, cusz_table_make(&part.codes, &s->work->table));
     if (bytes < 0)
         return true; /* segments of too many bits */
     bool fine;
     TIMED(DECODE, fine = decode_segments(s, &part, e, (uint32_t)bytes));
-    TIMED(SUM, width->sum(e->words, count, part.strides, part.order));
-    TIMED(RESTORE, width->restore(&s->rounding, e->words, count, e->back));
+    TIMED(SUM, width->sum(s->work->words, count, part.strides, part.order));
+    TIMED(RESTORE, width->restore(&s->rounding, s->work->words, count, e->back));
 #undef TIMED
     return fine;
 }

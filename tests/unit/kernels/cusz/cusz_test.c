@@ -1,5 +1,5 @@
-/* The worked example of kernels/cusz/spec.md; its rules done again in the simplest way; and what
- * the codec does with data that is not for it. */
+/* The worked example of kernels/cusz/spec.md; its codebooks; and what the codec does with data that
+ * is not for it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -26,53 +26,7 @@ static struct bale_field field_of(enum bale_field_type type, double step, uint64
     return field;
 }
 
-/* ---- The rules, done again ---- */
-
-/* What is left of word i, by the definition: a sum over the corners of a box. */
-static int64_t rest(const int64_t *words, int64_t i, const uint32_t *strides, unsigned order)
-{
-    int64_t sum = 0;
-
-    for (unsigned corner = 0; corner < 1u << order; corner++) {
-        int64_t at = i;
-        for (unsigned k = 0; k < order; k++)
-            at -= corner >> k & 1 ? strides[k] : 0;
-        if (at >= 0)
-            sum += __builtin_popcount(corner) % 2 ? -words[at] : words[at];
-    }
-    return sum;
-}
-
-static void test_prediction(void)
-{
-    static int64_t words[ELEMENTS], wide[ELEMENTS], scratch_words[ELEMENTS];
-    static int32_t narrow[ELEMENTS];
-    uint64_t state = 3;
-
-    for (unsigned n = 0; n < 16; n++) {
-        const unsigned order = n % 4;
-        const uint32_t count = n < 12 ? 1 + (uint32_t)(data_next(&state) % 3000) : ELEMENTS;
-        const uint32_t strides[3] = {1, 1 + (uint32_t)(data_next(&state) % 50),
-                                     1 + (uint32_t)(data_next(&state) % 2000)};
-        size_t wrong = 0;
-        for (uint32_t i = 0; i < count; i++) {
-            words[i] = (int64_t)(data_next(&state) >> 40) - (1 << 23);
-            wide[i] = words[i];
-            narrow[i] = (int32_t)words[i];
-        }
-        cusz_width_f64.predict(wide, scratch_words, count, strides, order);
-        cusz_width_f32.predict(narrow, scratch_words, count, strides, order);
-        for (uint32_t i = 0; i < count; i++) {
-            const int64_t want = rest(words, i, strides, order);
-            wrong += wide[i] != want || narrow[i] != (int32_t)want;
-        }
-        cusz_width_f64.sum(wide, count, strides, order);
-        cusz_width_f32.sum(narrow, count, strides, order);
-        for (uint32_t i = 0; i < count; i++)
-            wrong += wide[i] != words[i] || narrow[i] != (int32_t)words[i];
-        CHECK_EQ_U(wrong, 0);
-    }
-}
+/* ---- Codebooks ---- */
 
 /* The bits that Huffman's codes take: the sum of all joined nodes, found by looking through all. */
 static uint64_t huffman_bits(const uint32_t counts[CUSZ_TOKENS])
@@ -139,67 +93,6 @@ static void test_long_codes(void)
     CHECK(cusz_codes_make(&codes));
     for (unsigned i = 0; i < CUSZ_TOKENS; i++)
         CHECK(codes.length[i] <= CUSZ_LENGTH_MAX && !counts[i] == !codes.length[i]);
-}
-
-/* All ways in which a processor can do it make the same. */
-static void test_ways(enum bale_round_type type)
-{
-    static uint8_t elements[8 * ELEMENTS], words[2][8 * ELEMENTS], back[8 * ELEMENTS];
-    static uint8_t scratch_words[8 * ELEMENTS], out[2][16 * ELEMENTS], lengths[2][1024];
-    static uint32_t list[2][ELEMENTS];
-    static struct cusz_matcher matcher;
-    const struct cusz_width *plain = type == BALE_ROUND_F32 ? &cusz_width_f32 : &cusz_width_f64;
-    const uint32_t strides[3] = {1, 37, 37 * 41};
-    const double step = 0x1p-7;
-    struct bale_rounding rounding;
-    struct cusz_codes codes = {.matches = false};
-    uint64_t state = 11, bits;
-
-    memcpy(&bits, &step, sizeof bits);
-    REQUIRE(bale_rounding_make(&rounding, type, false, bits) == BALE_OK);
-    for (uint32_t i = 0; i < ELEMENTS; i++) {
-        const uint64_t random = data_next(&state);
-        const double x = random % 50 ? (double)(random >> 50) / 128 : (double)random;
-        const float y = (float)x;
-        memcpy(elements + i * plain->size, plain->size == 8 ? (const void *)&x : &y, plain->size);
-    }
-    for (unsigned i = 0; cusz_width_at(type, i); i++) {
-        const struct cusz_width *way[2] = {plain, cusz_width_at(type, i)};
-        uint32_t listed[2], counts[2][CUSZ_TOKENS] = {{0}}, runs[2][CUSZ_RUNS] = {{0}};
-        uint64_t costs[2][CUSZ_ORDERS] = {{0}};
-        int64_t length[2];
-        for (int k = 0; k < 2; k++) {
-            listed[k] =
-                way[k]->quantise(&rounding, elements, ELEMENTS, words[k], list[k], ELEMENTS);
-            way[k]->sample(words[k], ELEMENTS, strides, 4, costs[k]);
-            way[k]->predict(words[k], scratch_words, ELEMENTS, strides, 3);
-            way[k]->count(words[k], ELEMENTS, counts[k]);
-            way[k]->count_runs(words[k], ELEMENTS, runs[k]);
-            for (unsigned t = 0; k == 0 && t < CUSZ_TOKENS; t++)
-                counts[0][t] += t < CUSZ_RUNS;
-            if (k == 0)
-                cusz_lengths_huffman(counts[0], codes.length);
-            for (unsigned t = 0; k == 0 && t < CUSZ_RUNS; t++)
-                counts[0][t]--;
-            CHECK(cusz_codes_make(&codes));
-            length[k] = way[k]->encode(&matcher, &codes, words[k], ELEMENTS, 9, lengths[k], out[k],
-                                       sizeof out[k]);
-        }
-        CHECK(listed[0] > 0 && listed[0] == listed[1]);
-        CHECK_EQ_MEM((uint8_t *)list[0], (uint8_t *)list[1], sizeof *list[0] * listed[0]);
-        CHECK_EQ_MEM(words[0], words[1], plain->size * ELEMENTS);
-        CHECK_EQ_MEM((uint8_t *)counts[0], (uint8_t *)counts[1], sizeof counts[0]);
-        CHECK_EQ_MEM((uint8_t *)runs[0], (uint8_t *)runs[1], sizeof runs[0]);
-        CHECK_EQ_MEM((uint8_t *)costs[0], (uint8_t *)costs[1], sizeof costs[0]);
-        if (CHECK(length[0] > 0 && length[0] == length[1]))
-            CHECK_EQ_MEM(out[0], out[1], (size_t)length[0]);
-        way[1]->sum(words[1], ELEMENTS, strides, 3);
-        way[1]->restore(&rounding, words[1], ELEMENTS, back);
-        for (uint32_t k = 0; k < listed[0]; k++)
-            memcpy(back + list[0][k] * plain->size, elements + list[0][k] * plain->size,
-                   plain->size);
-        CHECK_EQ_MEM(back, elements, plain->size * ELEMENTS);
-    }
 }
 
 /* ---- The codec ---- */
@@ -331,11 +224,8 @@ int main(void)
     REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
     codec = bale_codec_find(BALE_CODEC_CUSZ);
     work = bale_scratch_work(scratch, BALE_CODEC_CUSZ);
-    test_prediction();
     test_lengths();
     test_long_codes();
-    test_ways(BALE_ROUND_F32);
-    test_ways(BALE_ROUND_F64);
     test_pipelines();
     test_unfit();
     test_long_segment();
