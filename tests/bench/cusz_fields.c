@@ -124,6 +124,16 @@ static float *density(size_t n)
     return cells;
 }
 
+/* Matter that has gathered: log-normal, about as densities of cosmology are. Few cells have most. */
+static float *halos(size_t n)
+{
+    float *field = random_modes(n, MODES_MAX, 12, -1.5);
+
+    for (size_t i = 0; i < n * n * n; i++)
+        field[i] = expf(6 * field[i]);
+    return field;
+}
+
 /* What a row's six neighbours have more than it, in a box that begins again at its ends. */
 static void spread_row(const float *x, size_t n, size_t z, size_t y, float *out)
 {
@@ -223,11 +233,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         float *(*make)(size_t n);
-    } kinds[] = {{"turbulence", turbulence},
-                 {"density", density},
-                 {"gray-scott", gray_scott},
-                 {"wavefield", wavefield},
-                 {"particles", particles}};
+    } kinds[] = {{"turbulence", turbulence}, {"density", density},     {"halos", halos},
+                 {"gray-scott", gray_scott}, {"wavefield", wavefield}, {"particles", particles}};
     const size_t n = argc == 4 ? strtoul(argv[2], NULL, 10) : 0;
     float *(*make)(size_t) = NULL;
     FILE *file;
@@ -235,8 +242,9 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc == 4 && i < sizeof kinds / sizeof *kinds; i++)
         make = strcmp(argv[1], kinds[i].name) == 0 ? kinds[i].make : make;
     if (!make || n < N_MIN || n > N_MAX) {
-        fprintf(stderr, "usage: cusz_fields turbulence|density|gray-scott|wavefield|particles N "
-                        "FILE, with N from 16 to 512\n");
+        fprintf(stderr,
+                "usage: cusz_fields turbulence|density|halos|gray-scott|wavefield|particles "
+                "N FILE, with N from 16 to 512\n");
         return 2;
     }
     float *field = make(n);

@@ -2,9 +2,9 @@
  * (kernels/cusz/sizes.h), for tests/bench/paper-cusz. What it makes stays in memory.
  *
  * usage: cusz_sweep FILE BOUND X Y Z PIPELINE: f32, in extents and chunks of 1 MiB. Prints a JSON
- * object: the sizes, bytes raw and stored, MB/s of the best of RUNS, and nanoseconds an element of
- * each stage, all in CPU time. usage: cusz_sweep bins: microseconds that a codebook of so many
- * different tokens takes. */
+ * object: the sizes, bytes raw and stored, those of the runs of equal codes as tuples of a value and
+ * a count, MB/s of the best of RUNS, and nanoseconds an element of each stage, all in CPU time.
+ * usage: cusz_sweep bins: microseconds that a codebook of so many different tokens takes. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +18,7 @@
 
 extern const struct bale_codec bale_codec_cusz;
 
+enum { TUPLE = 4 }; /* bytes: a value and a count of 16 bits, as cuSZ+ has them */
 enum { EXTENT = 1 << 20, ELEMENTS = EXTENT / 4, RUNS = 3, BOOKS = 200 };
 enum stage {
     ROUND,
@@ -42,7 +43,7 @@ struct extent {
     uint8_t raw[EXTENT], back[EXTENT], part[CUSZ_PART], stored[EXTENT], codes[2 * EXTENT];
     uint8_t lengths[2 * (ELEMENTS >> CUSZ_SEGMENT_MIN)];
     uint32_t words[ELEMENTS];
-    uint32_t length, part_length;
+    uint32_t length, part_length, runs;
     int64_t stored_length; /* 0: raw */
 };
 
@@ -106,6 +107,19 @@ static bool run_codec(struct sweep *s)
             memcmp(s->extents[i].raw, s->extents[i].back, s->extents[i].length) != 0)
             return false;
     return true;
+}
+
+/* Runs of equal codes, of at most so many as a tuple counts. */
+static uint32_t count_equal(const uint32_t *words, uint32_t count)
+{
+    uint32_t runs = 0, begin = 0;
+
+    for (uint32_t i = 1; i <= count; i++)
+        if (i == count || words[i] != words[begin] || i - begin > UINT16_MAX) {
+            runs++;
+            begin = i;
+        }
+    return runs;
 }
 
 /* Counts as the pipeline of the part does. */
@@ -177,6 +191,7 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
     TIMED(SAMPLE, width->sample(e->words, count, strides, part.order + 1u, costs));
     TIMED(PREDICT, width->predict(e->words, count, part.strides, part.order, s->work->folded,
                                   s->work->others));
+    e->runs = count_equal(folded.words, count);
     TIMED(COUNT, count_tokens(s, &part, &folded));
     TIMED(BOOK, (cusz_lengths_huffman(counts, lengths), cusz_codes_make(&part.codes),
                  cusz_puts_make(&part.codes, &s->work->puts)));
@@ -212,16 +227,17 @@ static bool run(struct sweep *s)
 static void print(const struct sweep *s)
 {
     const double bytes = 4 * (double)s->elements;
-    uint64_t stored = 0;
+    uint64_t stored = 0, tuples = 0;
 
     for (size_t i = 0; i < s->count; i++) {
         const struct extent *e = &s->extents[i];
         stored += e->stored_length > 0 ? (uint64_t)e->stored_length + e->part_length : e->length;
+        tuples += (uint64_t)e->runs * TUPLE;
     }
     printf("{\"segment_bits\": %d, \"codeword\": %zu, \"raw\": %.0f, \"stored\": %" PRIu64
-           ", \"compress\": %.1f, \"decompress\": %.1f, \"stages\": {",
-           CUSZ_SEGMENT_BITS, 8 * sizeof(cusz_codeword), bytes, stored, bytes / s->in * 1e-6,
-           bytes / s->out * 1e-6);
+           ", \"tuples\": %" PRIu64 ", \"compress\": %.1f, \"decompress\": %.1f, \"stages\": {",
+           CUSZ_SEGMENT_BITS, 8 * sizeof(cusz_codeword), bytes, stored, tuples,
+           bytes / s->in * 1e-6, bytes / s->out * 1e-6);
     for (int i = 0; i < STAGES; i++)
         printf("%s\"%s\": %.4f", i ? ", " : "", names[i],
                s->seconds[i] / (double)s->elements * 1e9);

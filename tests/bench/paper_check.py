@@ -17,7 +17,7 @@ FSST_CODECS = ["fsst", "gpulz", "lzr", "lz4", "zstd:1"]
 FSST_SWEPT = [f"split {split}, X {longs}, K {pairs}" for split, longs, pairs in (
     (512, 1024, 512), (256, 1024, 512), (1024, 1024, 512), (2048, 1024, 512), (512, 512, 512), (512, 2048, 512),
     (512, 1024, 256), (512, 1024, 1024))]
-CUSZ = ("turbulence", "density", "gray-scott", "wavefield", "particles")
+CUSZ = ("turbulence", "density", "halos", "gray-scott", "wavefield", "particles")
 CUSZ_PIPELINES = ("auto", "huffman", "rle", "rle+huffman", "gpulz+huffman")
 CUSZ_SWEPT = [f"segments of {segment} bits, codewords of {codeword}" for segment, codeword in (
     (1600, 32), (1600, 64), (400, 32), (800, 32), (3200, 32), (6400, 32))]
@@ -139,6 +139,7 @@ def check_cusz(rows, text, gpu, kinds):
             size = {one: values[0] for one, values in rows["compressed size", f"{kind}, {bound}"].items()}
             assert set(size) == set(CUSZ_PIPELINES)
             assert size["rle+huffman"] < size["rle"] < 100, (kind, bound)
+            assert rows["tuples", f"{kind}, {bound}"]["rle+huffman"][0] % 4 == 0
             assert size["auto"] < 1.2 * min(size.values()), (kind, bound)
         assert len(rows["stage", f"{kind}, {CUSZ_SWEPT[0]}"]) == 11
         rate = {bound: rows["bits a value", f"{kind}, {bound:g}"] for bound in (3e-2, 1e-2, 3e-3, 1e-3, 3e-4, 1e-4, 1e-5)}
