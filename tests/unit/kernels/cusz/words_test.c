@@ -150,8 +150,11 @@ static void test_multiples(void)
             const double t = (double)x[i] * rounding.inverse;
             const double q = isnan(t) ? 0 : fmin(fmax(rint(t), -0x1p30), 0x1p30);
             const float again = (float)((q + 0.0) * step);
+            uint32_t bits_again, bits_x;
             want[i] = (int32_t)q;
-            if (memcmp(&again, &x[i], sizeof again) != 0)
+            memcpy(&bits_again, &again, sizeof again);
+            memcpy(&bits_x, &x[i], sizeof bits_x);
+            if (bits_again != bits_x)
                 want_list[listed++] = i;
         }
         for (unsigned way = 0; cusz_width_at(BALE_ROUND_F32, way); way++) {
