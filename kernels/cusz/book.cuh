@@ -23,29 +23,35 @@ struct book {
 struct head {
     rounding r;
     uint32_t strides[CUSZ_ORDERS - 1];
-    uint32_t order, segment_log2, lead;
+    uint32_t order, segment_log2, lead, lengths_at;
     bool f64, matches, low_runs, fine;
 };
 
-/* By a thread: reads so many bytes of code lengths. False: there are too many. book->length is all
- * zero before. */
+/* By a warp: reads so many bytes of code lengths. False: they are for too many tokens. book->length
+ * is all zero before. Behind each 0 that is a length comes a half byte that says how many more
+ * tokens have none; so zeros side by side take turns. */
 __device__ inline bool read_lengths(const uint8_t *in, uint32_t length, book *b)
 {
-    uint32_t token = 0;
+    const uint32_t lane = bale_warp::lane();
+    uint32_t tokens = 0, counts = 0; /* counts: whether the next half byte is such a number */
 
-    for (uint32_t i = 0; i < 2 * length; i++) {
-        const uint32_t half = in[i / 2] >> i % 2 * 4 & 15;
-        if (half == 0 && i + 1 == 2 * length)
-            return true; /* padding */
-        if (half == 0) {
-            token += in[(i + 1) / 2] >> (i + 1) % 2 * 4 & 15;
-            i++;
-        }
-        if (token >= CUSZ_TOKENS)
-            return false;
-        b->length[token++] = (uint8_t)half;
+    for (uint32_t first = 0; first < 2 * length; first += 32) {
+        const uint32_t i = first + lane;
+        const bool there = i < 2 * length, next = i + 1 < 2 * length;
+        const uint32_t half = there ? in[i / 2] >> i % 2 * 4 & 15 : 1;
+        const uint32_t more = next ? in[(i + 1) / 2] >> (i + 1) % 2 * 4 & 15 : 0;
+        const uint32_t others = __ballot_sync(ALL, half != 0),
+                       before = others & bale_warp::lower_lanes();
+        const uint32_t zeros = before ? lane + (uint32_t)__clz((int)before) - 32 : lane + counts;
+        const bool is_length = there && zeros % 2 == 0 && (half != 0 || next);
+        const uint32_t upto =
+            tokens + bale_warp::inclusive_sum(is_length ? 1 + (half == 0 ? more : 0) : 0);
+        if (is_length && half != 0 && upto <= CUSZ_TOKENS)
+            b->length[upto - 1] = (uint8_t)half;
+        tokens = __shfl_sync(ALL, upto, 31);
+        counts = __shfl_sync(ALL, (uint32_t)(half == 0 && zeros % 2 == 0), 31);
     }
-    return true;
+    return tokens <= CUSZ_TOKENS;
 }
 
 __device__ inline uint32_t number32(const uint8_t *in)
@@ -53,8 +59,8 @@ __device__ inline uint32_t number32(const uint8_t *in)
     return in[0] | (uint32_t)in[1] << 8 | (uint32_t)in[2] << 16 | (uint32_t)in[3] << 24;
 }
 
-/* By a thread: takes a part apart. False: it breaks a rule. */
-__device__ inline bool read_part(const uint8_t *in, uint32_t length, head *h, book *b)
+/* By a thread: takes a part apart, but for the code lengths. False: it breaks a rule. */
+__device__ inline bool read_head(const uint8_t *in, uint32_t length, head *h)
 {
     uint32_t at = CUSZ_HEAD;
 
@@ -81,7 +87,8 @@ __device__ inline bool read_part(const uint8_t *in, uint32_t length, head *h, bo
         if (h->strides[i] == 0)
             return false;
     }
-    return read_lengths(in + at, length - at, b);
+    h->lengths_at = at;
+    return true;
 }
 
 /* By a warp: the lengths of 32 tokens; the codes become their ranks among those of a length. */
@@ -156,7 +163,13 @@ __device__ inline void load_part(const uint8_t *in, uint32_t length, head *h, bo
         b->length[token] = 0;
     __syncthreads();
     if (threadIdx.x == 0)
-        h->fine = read_part(in, length, h, b);
+        h->fine = read_head(in, length, h);
+    __syncthreads();
+    if (threadIdx.x < 32 && h->fine) {
+        const bool fine = read_lengths(in + h->lengths_at, length - h->lengths_at, b);
+        __syncwarp();
+        h->fine = fine;
+    }
     __syncthreads();
     if (h->fine)
         make_codes(b, &h->fine);

@@ -6,24 +6,13 @@
 
 namespace
 {
-/* Chunks of a cell have few segments, so that small blocks, several at a time, do more of them. */
-constexpr unsigned SMALL = 256, LARGE = bale_cusz::THREADS_MAX;
-
-unsigned threads_for(const cuda_batch *b)
-{
-    for (uint32_t c = 0; c < b->count; c++)
-        if (b->host[c].whole > BALE_CUDA_CELL)
-            return LARGE;
-    return SMALL;
-}
-
 cudaError_t open()
 {
     using namespace bale_cusz;
     using bale_launch::allow_shared_memory;
 
     return bale_launch::in_order(
-        [] { return allow_shared_memory((const void *)bale_cusz::decode, decode_room(LARGE)); },
+        [] { return allow_shared_memory((const void *)bale_cusz::decode, sizeof(decode_shared)); },
         [] {
             return allow_shared_memory((const void *)count_matches<uint32_t>, sizeof(match_shared));
         },
@@ -109,12 +98,43 @@ cudaError_t encode(const cuda_batch *b)
         [=] { return encode_frames<uint64_t, true>(b); });
 }
 
+/* Whether some chunks have several cells. */
+bool has_long_chunks(const cuda_batch *b)
+{
+    for (uint32_t c = 0; c < b->count; c++)
+        if (b->host[c].whole > BALE_CUDA_CELL)
+            return true;
+    return false;
+}
+
+/* Cells that a block decodes: several spare it the making of tables, but all multiprocessors should
+ * have blocks. */
+#ifndef BALE_CUSZ_BLOCKS
+#define BALE_CUSZ_BLOCKS 512u
+#endif
+constexpr uint32_t EACH_MOST = 4;
+
 cudaError_t decode(const cuda_batch *b)
 {
-    const unsigned threads = threads_for(b);
+    using namespace bale_cusz;
+    const uint32_t most = b->count / BALE_CUSZ_BLOCKS;
+    const uint32_t each = most < 1 ? 1 : most < EACH_MOST ? most : EACH_MOST;
 
-    return bale_launch::start(bale_cusz::decode, b->count, threads, bale_cusz::decode_room(threads),
-                              b->stream, b->chunks, b->lists, b->to);
+    return bale_launch::in_order(
+        [=] {
+            return bale_launch::start(bale_cusz::decode, (b->count + each - 1) / each,
+                                      DECODE_THREADS, sizeof(decode_shared), b->stream, b->chunks,
+                                      b->count, each, b->lists, b->to);
+        },
+        [=] {
+            return has_long_chunks(b) ? bale_launch::start(carry, b->count, FINISH_THREADS, 0,
+                                                           b->stream, b->chunks, b->lists)
+                                      : cudaSuccess;
+        },
+        [=] {
+            return bale_launch::start(finish, b->count, FINISH_THREADS, 0, b->stream, b->chunks,
+                                      b->lists, b->to);
+        });
 }
 } // namespace
 

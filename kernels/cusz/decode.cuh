@@ -1,210 +1,224 @@
 /* cusz on the device: decoding packed cells to raw ones. The bytes are hostile, those of the part
- * too. A block for a chunk. A thread decodes a segment; its warp writes the words of all of them in
- * whole lines. Then the words become elements where they are. */
+ * too. A block has one cell of a chunk after the other: threads decode its segments to words in
+ * shared memory, which then are added up as far as the cell goes. */
 #ifndef BALE_KERNELS_CUSZ_DECODE_CUH
 #define BALE_KERNELS_CUSZ_DECODE_CUH
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
+#include "kernels/cusz/finish.cuh"
 #include "kernels/cusz/segment.cuh"
 
 namespace bale_cusz
 {
-constexpr uint32_t BESIDE = 16; /* segments that a warp decodes at once, at least, if there are */
+/* Warps of a block that decode segments, 4 to 8, with 4 segments or more if there are so many:
+ * lanes of one wait for each other, and few lanes waste its instructions. */
+__device__ inline uint32_t decoders(uint32_t segments)
+{
+    return min(segments, min(max(segments / 4, 4u), 8u));
+}
+
+/* Segments that have words of a cell. */
+struct cell_segments {
+    uint32_t first, count;
+    uint32_t begin, words; /* of the cell */
+};
 
 /* By a block: sets where the segments end. False: not exactly the codes' bytes, or spare bits are
  * not zero. */
-__device__ inline bool place_segments(decode_shared *s, const layout &l, const uint8_t *in,
-                                      uint32_t code_bytes)
+__device__ inline bool place_segments(decode_shared *s, const layout &l, const cell_segments &of,
+                                      const uint8_t *in, uint32_t code_bytes)
 {
-    for (uint32_t i = threadIdx.x; i < l.segments; i += blockDim.x)
-        s->ends[i] = in[l.lengths + 2 * i] | (uint32_t)in[l.lengths + 2 * i + 1] << 8;
+    const uint32_t warp = threadIdx.x / 32;
+    uint32_t before = 0, end = 0;
+
+    for (uint32_t i = threadIdx.x; i < l.segments; i += blockDim.x) {
+        const uint32_t bits = in[l.lengths + 2 * i] | (uint32_t)in[l.lengths + 2 * i + 1] << 8;
+        before += i < of.first ? bits : 0;
+        end += bits;
+        if (i - of.first < of.count)
+            s->ends[i - of.first] = bits;
+    }
+    before = __reduce_add_sync(ALL, before);
+    end = __reduce_add_sync(ALL, end);
+    if (bale_warp::lane() == 0) {
+        s->sums[0][warp] = before;
+        s->sums[1][warp] = end;
+    }
     __syncthreads();
-    if (threadIdx.x < 32)
-        (void)bale_warp::offsets_from_sizes(s->ends, l.segments, 0);
+    before = end = 0;
+    for (uint32_t k = 0; k < DECODE_WARPS; k++) {
+        before += s->sums[0][k];
+        end += s->sums[1][k];
+    }
+    if (warp == 0)
+        (void)bale_warp::offsets_from_sizes(s->ends, of.count, before);
     __syncthreads();
-    const uint32_t end = s->ends[l.segments];
     return (end + 7) / 8 == code_bytes &&
            (end % 8 == 0 || (in[l.bits + end / 8] & 0xff >> end % 8) == 0);
 }
 
-/* What becomes of words on their way from the tile: nothing, or they are added up within their
- * segment, or they become elements. */
-enum finish { AS_THEY_ARE, ADDED_UP, AS_ELEMENTS };
+/* Where the codes of a cell are read. */
+struct code_words {
+    const uint32_t *words;
+    uint32_t last;
+    uint32_t at; /* bits: where the segments' codes begin, of which s->ends counts */
+};
 
-/* By a thread: adds up the words of its row. */
-template <uint32_t WIDTH, typename WORD> __device__ inline WORD add_up_row(WORD *row, WORD sum)
+/* By a block: copies the codes to shared memory, if there is room. */
+__device__ inline code_words stage_codes(decode_shared *s, const layout &l, const cell_segments &of,
+                                         const uint8_t *in, uint32_t length)
 {
-#pragma unroll 8
-    for (uint32_t k = 0; k < WIDTH; k++) {
-        sum += row[k];
-        row[k] = sum;
-    }
-    return sum;
+    const uint32_t *words = (const uint32_t *)in;
+    const uint32_t last = (length - 1) / 4, at = 8 * l.bits;
+    const uint32_t first = (at + s->ends[0]) / 32;
+    const uint32_t end = min((at + s->ends[of.count]) / 32, last), count = end - first + 1;
+
+    if (end < first || count > STAGE / 4)
+        return {words, last, at};
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x)
+        s->stage[i] = __ldg(words + first + i);
+    return {s->stage, count - 1, at - 32 * first};
 }
 
-/* By a warp: decodes every warps-th segment from the first on, a lane each. *sum: becomes the sum
- * of the lane's words. False, in the lane: a segment breaks a rule. */
+/* By a block: decodes the cell's words, which are zeros before. False, in a thread: a segment
+ * breaks a rule. */
 template <typename WORD, bool MATCHES>
-__device__ inline bool decode_rows(decode_shared *s, const layout &l, const uint8_t *in,
-                                   uint32_t length, uint32_t first, uint32_t warps, finish how,
-                                   const row<WORD> &words, WORD *sum)
+__device__ inline bool decode_segments(decode_shared *s, const layout &l, const cell_segments &of,
+                                       const code_words &codes)
 {
-    constexpr uint32_t WIDTH = ROW / sizeof(WORD), PITCH = WIDTH + 1;
-    const uint32_t lane = bale_warp::lane(), segment = first + lane * warps;
-    const bool works = segment < l.segments;
-    const uint32_t begin = works ? s->ends[segment] : 0, end = works ? s->ends[segment + 1] : 0;
-    const uint32_t count = works ? l.elements_of(segment) : 0;
-    const uint32_t rows = min((l.segments - first - 1) / warps + 1, 32u);
-    const uint32_t most = l.elements_of(first);
-    WORD *tile = (WORD *)s->tiles[threadIdx.x / 32].words;
-    segment_reader<WORD, MATCHES> reader(
-        s, bit_reader((const uint32_t *)in, (length - 1) / 4, 8 * l.bits + begin), begin, end);
+    const uint32_t warp = threadIdx.x / 32, warps = decoders(of.count);
+    const uint32_t k = warp + bale_warp::lane() * warps;
 
-    for (uint32_t i = lane; i < rows * PITCH; i += 32)
-        tile[i] = 0;
-    for (uint32_t at = 0; at < most; at += WIDTH) {
-        const made_words<WORD> before = {tile + lane * PITCH, words, segment << l.segment_log2, at};
-        __syncwarp();
-        if (at < count)
-            reader.fill(tile + lane * PITCH, min(WIDTH, count - at), before);
-        if (how == ADDED_UP && at < count)
-            *sum = add_up_row<WIDTH>(tile + lane * PITCH, *sum);
-        __syncwarp();
-        for (uint32_t i = lane; i < rows * WIDTH; i += 32) {
-            const uint32_t other = first + i / WIDTH * warps, k = at + i % WIDTH;
-            WORD *from = tile + i / WIDTH * PITCH + i % WIDTH, word = *from;
-            *from = 0;
-            if (k < l.elements_of(other))
-                words.store((other << l.segment_log2) + k,
-                            how == AS_ELEMENTS ? restored(s->h.r, word) : word);
-        }
+    if (warp >= warps || k >= of.count)
+        return true;
+    const uint32_t begin = (of.first + k) << l.segment_log2;
+    const uint32_t count = l.elements_of(of.first + k);
+    const uint32_t upto = min(count, of.begin + of.words - begin);
+    segment_reader<WORD, MATCHES> reader(s,
+                                         bit_reader(codes.words, codes.last, codes.at + s->ends[k]),
+                                         (WORD *)s->words, begin - of.begin);
+    return reader.read(count, upto) && (upto < count || reader.at() == codes.at + s->ends[k + 1]);
+}
+
+/* By a block: writes the first `count` words of a cell, or their elements. */
+template <typename WORD>
+__device__ inline void write_words(const quad<WORD> *cell, uint32_t count, const row<WORD> &to,
+                                   rounding r, bool as_elements)
+{
+    constexpr uint32_t COUNT = quad<WORD>::COUNT;
+    const uint32_t quads = (uintptr_t)to.at % sizeof(quad<WORD>) == 0 ? count / COUNT : 0;
+    const WORD *words = (const WORD *)cell;
+
+    for (uint32_t i = threadIdx.x; i < quads; i += blockDim.x) {
+        quad<WORD> q = cell[i];
+#pragma unroll
+        for (uint32_t k = 0; k < COUNT; k++)
+            q.words[k] = as_elements ? restored(r, q.words[k]) : q.words[k];
+        ((quad<WORD> *)to.at)[i] = q;
     }
-    return !works || reader.is_whole();
+    for (uint32_t i = quads * COUNT + threadIdx.x; i < count; i += blockDim.x)
+        to.store(i, as_elements ? restored(r, words[i]) : words[i]);
 }
 
-/* By a block. If there are few segments, fewer warps have them: lanes that idle beside one that
- * decodes cost as much as if they did, too. If words are added up, s->sums has what is before each
- * segment then. */
+/* By a block: the words of a cell, behind the chunk's head. own: what it leaves to the
+ * others. */
 template <typename WORD>
-__device__ inline bool decode_segments(decode_shared *s, const layout &l, const uint8_t *in,
-                                       uint32_t length, finish how, const row<WORD> &words)
+__device__ inline bool decode_words(decode_shared *s, const layout &l, uint32_t cell,
+                                    const uint8_t *in, uint32_t length, const row<WORD> &words,
+                                    carries own)
 {
-    const uint32_t warp = threadIdx.x / 32;
-    const uint32_t warps = min(blockDim.x / 32, (l.segments + BESIDE - 1) / BESIDE);
-    const uint32_t segment = warp + bale_warp::lane() * warps;
-    WORD *sums = (WORD *)s->sums, sum = 0;
-    bool fine = true;
-
-    if (warp < warps)
-        fine = s->h.matches
-                   ? decode_rows<WORD, true>(s, l, in, length, warp, warps, how, words, &sum)
-                   : decode_rows<WORD, false>(s, l, in, length, warp, warps, how, words, &sum);
-    fine = __syncthreads_and(fine);
-    if (how != ADDED_UP)
-        return fine;
-    if (warp < warps && segment < l.segments)
-        sums[segment] = sum;
-    __syncthreads();
-    place_sums(sums, l.segments, (WORD *)s->tiles);
-    return fine;
-}
-
-/* By a block: puts the listed elements in their places. False: a position is out of range, or not
- * above the one before. */
-template <typename WORD>
-__device__ inline bool put_listed(const layout &l, const uint8_t *list, const row<WORD> &elements)
-{
-    bool fine = true;
-
-    for (uint32_t i = threadIdx.x; i < l.listed; i += blockDim.x) {
-        const uint32_t position = number32(list + 4 * i);
-        const uint8_t *from = list + 4 * l.listed + i * sizeof(WORD);
-        WORD element = 0;
-        for (uint32_t k = 0; k < sizeof(WORD); k++)
-            element |= (WORD)from[k] << 8 * k;
-        if (position < l.elements)
-            elements.store(position, element);
-        fine = fine && position < l.elements && (i == 0 || position > number32(list + 4 * i - 4));
-    }
-    return __syncthreads_and(fine);
-}
-
-/* By a block: the whole chunk behind its head. */
-template <typename WORD>
-__device__ inline bool decode_elements(decode_shared *s, const layout &l, const uint8_t *in,
-                                       uint32_t length, uint8_t *raw)
-{
-    const row<WORD> words = {raw + l.lead};
     const head &h = s->h;
-    const bool adds_up = h.order > 0 && !h.matches && words.is_aligned();
-    /* A match repeats words. */
-    const finish how = h.order == 0 && !h.matches ? AS_ELEMENTS : adds_up ? ADDED_UP : AS_THEY_ARE;
+    const uint32_t begin = cell * CELL_WORDS<WORD>;
+    if (begin >= l.elements)
+        return true;
+    const uint32_t count = min(l.elements - begin, CELL_WORDS<WORD>);
+    const uint32_t first = begin >> l.segment_log2;
+    const cell_segments of = {first, ((begin + count - 1) >> l.segment_log2) - first + 1, begin,
+                              count};
+    const passes p = passes_of(h, l.elements, sizeof(WORD));
+    quad<WORD> *quads = (quad<WORD> *)s->words;
+    const shared_row<WORD> here = {(WORD *)s->words};
+    WORD *partial = (WORD *)s->partial;
 
-    if (!decode_segments(s, l, in, length, how, words))
+    for (uint32_t i = threadIdx.x; i < BALE_CUDA_CELL / 16; i += blockDim.x)
+        s->words[i] = {};
+    if (!place_segments(s, l, of, in, (uint32_t)(length - l.bits - l.list)))
         return false;
-    if (how == ADDED_UP) {
-        const local_sums<WORD> local = {(WORD *)words.at, (const WORD *)s->sums, l.segment_log2};
-        sum_strides(local, l.elements, h, (WORD *)s->tiles);
-    } else if (how == AS_THEY_ARE) {
-        for (uint32_t i = h.order; i-- > 1;)
-            sum_stride(words, l.elements, h.strides[i], (WORD *)s->tiles);
-        restore(words, l.elements, h.order > 0, h.r, (WORD *)s->tiles);
+    const code_words codes = stage_codes(s, l, of, in, length);
+    __syncthreads();
+    const bool fine = h.matches ? decode_segments<WORD, true>(s, l, of, codes)
+                                : decode_segments<WORD, false>(s, l, of, codes);
+    if (!__syncthreads_and(fine))
+        return false;
+    if (h.order > 0 && p.where != BY_ONE_BLOCK) {
+        const WORD total = sum_near(quads, partial);
+        if (threadIdx.x == 0)
+            *own.total = total;
     }
-    for (uint32_t i = threadIdx.x; i < l.lead + l.tail; i += blockDim.x) {
-        const uint32_t to = i < l.lead ? i : i + l.elements * sizeof(WORD);
-        raw[to] = in[l.lengths - l.lead - l.tail + i];
+    for (uint32_t i = 1; i < h.order && p.where == IN_CELL; i++)
+        sum_stride(here, count, h.strides[i], partial);
+    if (p.rows > 0) {
+        sum_stride(here, CELL_WORDS<WORD>, p.rows, partial);
+        write_last_row(here, begin, p.rows, (WORD *)own.last_row);
     }
-    return put_listed(l, in + (length - l.list), words);
+    write_words(quads, count, row<WORD>{words.at + (size_t)begin * sizeof(WORD)}, h.r,
+                p.where == IN_CELL);
+    return true;
 }
 
-/* By a block: false if the stream or the part breaks a rule. length is not 0. */
-__device__ inline bool decode_chunk(decode_shared *s, const cuda_part &part, const uint8_t *bytes,
-                                    const cuda_chunk &chunk, const uint8_t *in, uint32_t length,
-                                    uint8_t *raw)
+/* By a block: a cell of a chunk. False: the stream breaks a rule. length is not 0. */
+__device__ inline bool decode_cell(decode_shared *s, const cuda_chunk &chunk, uint32_t cell,
+                                   const uint8_t *in, uint32_t length, uint8_t *raw, layout *l,
+                                   carries own)
 {
     const uint32_t log2 = in[0] & (CUSZ_HAS_LIST - 1);
     uint32_t listed = 0;
-    layout l;
 
-    if (chunk.chunk_size > CUSZ_CHUNK)
-        return false;
-    load_part(bytes, part.length, &s->h, &s->b);
-    if (!s->h.fine)
-        return false;
     if (in[0] & CUSZ_HAS_LIST) {
         listed = length >= 5 ? number32(in + 1) : 0;
         if (listed == 0)
             return false;
     }
     if (log2 < CUSZ_SEGMENT_MIN || log2 > CUSZ_SEGMENT_MAX ||
-        !lay_out(s->h, chunk.whole, log2, listed, &l) || listed > l.elements ||
-        l.bits + l.list > length)
+        !lay_out(s->h, chunk.whole, log2, listed, l) || listed > l->elements ||
+        l->bits + l->list > length)
         return false;
-    make_look(s);
-    if (!place_segments(s, l, in, (uint32_t)(length - l.bits - l.list)))
-        return false;
-    return s->h.f64 ? decode_elements<uint64_t>(s, l, in, length, raw)
-                    : decode_elements<uint32_t>(s, l, in, length, raw);
+    return s->h.f64 ? decode_words<uint64_t>(s, *l, cell, in, length, {raw + l->lead}, own)
+                    : decode_words<uint32_t>(s, *l, cell, in, length, {raw + l->lead}, own);
 }
 
-__global__ void __launch_bounds__(THREADS_MAX)
-    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+/* A block for `each` cells, which mostly have one part. */
+__global__ void __launch_bounds__(DECODE_THREADS, 2)
+    decode(const cuda_chunk *chunks, uint32_t count, uint32_t each, cuda_lists lists,
+           void *const *to)
 {
     decode_shared *s = (decode_shared *)bale_shared::memory;
-    const uint32_t c = blockIdx.x;
-    const cuda_chunk chunk = chunks[c];
-    const uint32_t length = (uint32_t)lists.decode_from_lengths[c];
+    const uint32_t begin = blockIdx.x * each, end = min(begin + each, count);
+    uint32_t frame = UINT32_MAX;
 
-    if (chunk.first != c)
-        return;
-    const bool fine =
-        length > 0 &&
-        decode_chunk(s, lists.made[chunk.frame], lists.parts + (size_t)chunk.frame * BALE_CUDA_PART,
-                     chunk, (const uint8_t *)lists.decode_from[c], length, (uint8_t *)to[c]);
-    if (threadIdx.x == 0) {
-        lists.statuses[c] = !fine;
-        lists.decoded_lengths[c] = fine ? chunk.whole : 0;
+    for (uint32_t c = begin; c < end; c++) {
+        const cuda_chunk chunk = chunks[c];
+        const uint32_t length = (uint32_t)lists.decode_from_lengths[chunk.first];
+        cell_decoded *w = decoded_of_cell(lists, c);
+        layout l = {};
+        if (chunk.frame != frame) {
+            frame = chunk.frame;
+            load_part(lists.parts + (size_t)frame * BALE_CUDA_PART, lists.made[frame].length, &s->h,
+                      &s->b);
+            if (s->h.fine)
+                make_look(s);
+        }
+        const bool fine =
+            length > 0 && s->h.fine && chunk.chunk_size <= CUSZ_CHUNK &&
+            decode_cell(s, chunk, c - chunk.first, (const uint8_t *)lists.decode_from[chunk.first],
+                        length, (uint8_t *)to[chunk.first], &l, {&w->total, row_of_cell(lists, c)});
+        if (threadIdx.x == 0) {
+            w->fine = fine;
+            w->l = l;
+            w->h = s->h;
+        }
+        __syncthreads();
     }
 }
 } // namespace bale_cusz

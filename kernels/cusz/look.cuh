@@ -8,56 +8,37 @@
 
 namespace bale_cusz
 {
-constexpr uint32_t ROW = 128; /* bytes of a segment's words that are written at once */
-
-/* One row for each lane, and a word more, so that lanes use different banks. */
-struct tile {
-    uint64_t words[32 * (ROW / 8 + 1)];
-};
+constexpr uint32_t CELL_SEGMENTS = BALE_CUDA_CELL / 4 >> CUSZ_SEGMENT_MIN;
+constexpr uint32_t STAGE = 22 << 10; /* bytes of codes that are read from shared memory */
 
 struct decode_shared {
+    quad<uint64_t> words[BALE_CUDA_CELL / 16];
+    /* By the next CUSZ_LOOK bits: what the codes there stand for, with their low bits, as far as
+     * they are there as a whole and at most two words are not zero. In the lower half length |
+     * words << 4 | a word << 16, in the upper one the places of the two, PLACE_BITS each, and the
+     * other word above them. 0: not even one code. */
+    uint64_t several[1 << CUSZ_LOOK];
+    uint16_t first[1 << CUSZ_LOOK]; /* the first code there: length | token << 4; 0: it is longer */
     head h;
     book b;
-    /* By the next CUSZ_LOOK bits: what the first code there stands for. Length | word << 16, or
-     * length | ZEROS | how many << 16, or length | OTHER | token << 16; 0 for longer codes. */
-    uint32_t look[1 << CUSZ_LOOK];
+    uint32_t ends[CELL_SEGMENTS + 1]; /* where segments begin and end, in bits */
+    uint32_t sums[2][DECODE_WARPS];
     union {
-        /* And what several codes there do. Length | words << 4 | places of two words << 8 and
-         * << 12, and these << 16 and << 24; the others are 0. 0: not even one. */
-        uint32_t several[1 << CUSZ_LOOK];
-        uint64_t sums[SEGMENTS / 2]; /* of the words before a segment, or half as many bits */
+        uint32_t stage[STAGE / 4];
+        uint64_t partial[DECODE_THREADS]; /* when all is decoded */
     };
-    uint32_t ends[SEGMENTS + 1]; /* where segments begin and end, in bits */
-    tile tiles[1];               /* one for each warp; then what threads have added up */
 };
-constexpr uint32_t ZEROS = 16, OTHER = 32;
-constexpr uint32_t SEVERAL = 15; /* words at most */
+constexpr uint32_t PLACE_BITS = 10, SEVERAL = (1 << PLACE_BITS) - 1; /* words at most */
+constexpr int32_t SMALL = 1 << (31 - 2 * PLACE_BITS); /* words of several are less, or -SMALL */
 
-constexpr size_t decode_room(uint32_t threads)
-{
-    return sizeof(decode_shared) + (threads / 32 - 1) * sizeof(tile);
-}
-static_assert(sizeof(tile) >= 32 * sizeof(uint64_t), "a warp's threads have a word each");
-static_assert(decode_room(THREADS_MAX) <= 163 << 10,
-              "of a multiprocessor of compute capability 8.0");
+static_assert(sizeof(decode_shared) <= 113 << 10, "two blocks on a multiprocessor");
 
-/* What a token stands for, besides the length of its code. */
-__device__ inline uint32_t entry_of(uint32_t token, const head &h)
+/* How many low bits follow the code of a token, which is no match. */
+__device__ inline uint32_t low_bits(uint32_t token, const head &h)
 {
-    if ((token > 0 && token < CUSZ_RUNS && (h.matches || h.low_runs)) || token >= CUSZ_CLASSES)
-        return token << 16 | OTHER;
-    return token < CUSZ_RUNS ? 1u << token << 16 | ZEROS : unfolded(token - CUSZ_RUNS + 1) << 16;
-}
-
-/* The entry of CUSZ_LOOK bits that begin with the code of a token: with the low bits of a run, if
- * these are there. */
-__device__ inline uint32_t whole_entry_of(uint32_t bits, uint32_t token, uint32_t length,
-                                          const head &h)
-{
-    if (!h.low_runs || token >= CUSZ_RUNS || length + token > CUSZ_LOOK)
-        return length | entry_of(token, h);
-    const uint32_t low = bits >> (CUSZ_LOOK - length - token) & ((1u << token) - 1);
-    return (length + token) | ZEROS | ((1u << token) + low) << 16;
+    if (token >= CUSZ_CLASSES)
+        return (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2;
+    return token < CUSZ_RUNS && h.low_runs ? token : 0;
 }
 
 /* The token whose code begins these 15 bits, and from this length on; *length: of its code, 0 if
@@ -76,29 +57,42 @@ __device__ inline uint32_t find_code(const book *b, uint32_t bits, uint32_t from
     return 0;
 }
 
-/* As many codes as these bits have as a whole, while two words at most are not 0. */
-__device__ inline uint32_t several_of(const decode_shared *s, uint32_t bits)
+/* What s->several has for these bits. */
+__device__ inline uint64_t several_of(const decode_shared *s, uint32_t bits)
 {
-    uint32_t used = 0, words = 0, count = 0, places = 0, values = 0;
+    constexpr uint32_t MASK = (1 << CUSZ_LOOK) - 1;
+    uint32_t used = 0, words = 0, count = 0, places = 0;
+    int32_t values[2] = {0, 0};
 
     for (;;) {
-        const uint32_t entry = s->look[bits << used & ((1u << CUSZ_LOOK) - 1)];
-        const uint32_t length = entry & 15, value = entry & ZEROS ? 0 : entry >> 16;
-        const uint32_t more = entry & ZEROS ? entry >> 16 : 1;
-        if (length == 0 || entry & OTHER || used + length > CUSZ_LOOK || words + more > SEVERAL ||
-            (value && count == 2))
+        const uint32_t left = bits << used & MASK, entry = s->first[left];
+        const uint32_t token = entry >> 4, length = entry & 15;
+        if (length == 0 || (s->h.matches && token > 0 && token < CUSZ_RUNS))
             break;
-        if (value && count++ == 0) { /* if there is no second one, it is the first again */
-            places = words * 0x11;
-            values = (value & 255) * 0x101;
-        } else if (value) {
-            places = (places & 15) | words << 4;
-            values = (values & 255) | (value & 255) << 8;
+        const uint32_t low = low_bits(token, s->h), end = used + length + low;
+        if (end > CUSZ_LOOK)
+            break;
+        const uint32_t number = left >> (CUSZ_LOOK - length - low) & ((1u << low) - 1);
+        const uint32_t more = token < CUSZ_RUNS ? (1u << token) + number : 1;
+        if (words + more > SEVERAL)
+            break;
+        if (token >= CUSZ_RUNS) {
+            const uint32_t folded = token < CUSZ_CLASSES
+                                        ? token - CUSZ_RUNS + 1
+                                        : (4 + (token - CUSZ_CLASSES) % 4) << low | number;
+            if (count == 2 || folded >= 2 * SMALL)
+                break;
+            values[1] = (int32_t)unfolded(folded);
+            places = count == 0 ? words * (1 + (1 << PLACE_BITS))
+                                : (places & SEVERAL) | words << PLACE_BITS;
+            values[0] = count == 0 ? values[1] : values[0];
+            count++;
         }
-        used += length;
+        used = end;
         words += more;
     }
-    return used | words << 4 | places << 8 | values << 16;
+    return used | words << 4 | (uint32_t)values[0] << 16 |
+           (uint64_t)(places | (uint32_t)values[1] << 2 * PLACE_BITS) << 32;
 }
 
 /* By a block. */
@@ -108,7 +102,7 @@ __device__ inline void make_look(decode_shared *s)
         uint32_t length;
         const uint32_t token =
             find_code(&s->b, i << (CUSZ_LENGTH_MAX - CUSZ_LOOK), 1, CUSZ_LOOK, &length);
-        s->look[i] = length ? whole_entry_of(i, token, length, s->h) : 0;
+        s->first[i] = (uint16_t)(length ? token << 4 | length : 0);
     }
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < 1u << CUSZ_LOOK; i += blockDim.x)

@@ -7,7 +7,8 @@
 
 namespace bale_cusz
 {
-/* Bits of a stream from its beginning, a word address, on; behind its last word they may be any. */
+/* Bits of a stream from its beginning, a word address, on; behind its last word they may be any. In
+ * shared or device memory. */
 class bit_reader
 {
   public:
@@ -16,7 +17,7 @@ class bit_reader
     {
         bits_ = 0;
         have_ = 0;
-        ahead_ = __ldg(words_ + min(next_, last_));
+        ahead_ = words_[min(next_, last_)];
         fill();
         bits_ <<= at % 32;
         have_ -= at % 32;
@@ -31,7 +32,7 @@ class bit_reader
         bits_ |= (uint64_t)swapped(ahead_) << (32 - have_);
         next_++;
         have_ += 32;
-        ahead_ = __ldg(words_ + min(next_, last_));
+        ahead_ = words_[min(next_, last_)];
     }
 
     __device__ uint32_t peek(uint32_t count) const
@@ -43,6 +44,12 @@ class bit_reader
     {
         bits_ <<= count;
         have_ -= count;
+    }
+
+    /* The bits that are behind it. */
+    __device__ uint32_t at() const
+    {
+        return 32 * next_ - have_;
     }
 
     /* 0 to 32, then there are 32 or more again. */
@@ -62,154 +69,121 @@ class bit_reader
     uint32_t have_, ahead_;
 };
 
-/* The words of a segment as a thread makes them: the last ones in its row of the tile, which is at
- * most full, and those before the row in their places. */
-template <typename WORD> struct made_words {
-    const WORD *tile;
-    row<WORD> words;
-    uint32_t first; /* of the segment, among the words */
-    uint32_t at;    /* of the row's first word, in the segment */
-
-    __device__ WORD load(uint32_t i) const
-    {
-        return i >= at ? tile[i - at] : words.load(first + i);
-    }
-};
-
-/* A segment that a thread decodes, a row of the tile at a time. */
+/* A segment that a thread decodes, into words that are zeros. Of these there is a window: words
+ * before or behind it are left out, but for those that matches need. */
 template <typename WORD, bool MATCHES> class segment_reader
 {
   public:
-    __device__ segment_reader(const decode_shared *s, bit_reader bits, uint32_t begin, uint32_t end)
-        : s_(s), bits_(bits), left_((int32_t)(end - begin))
+    /* window: CELL_WORDS, of which the segment's first one is at `begin`, perhaps before it. */
+    __device__ segment_reader(const decode_shared *s, const bit_reader &bits, WORD *window,
+                              uint32_t begin)
+        : s_(s), bits_(bits), window_(window), begin_(begin)
     {
     }
 
-    /* The next count words, into a row that is all zeros. */
-    __device__ void fill(WORD *row, uint32_t count, const made_words<WORD> &before)
+    /* The first `upto` words of the segment's count, at least. False: there are not so many. */
+    __device__ bool read(uint32_t count, uint32_t upto)
     {
-        uint32_t k = same(row, 0, count, before);
+        uint32_t k = 0;
 
-        while (k < count) {
-            const uint32_t bits = bits_.peek(CUSZ_LOOK), entry = s_->several[bits];
-            const uint32_t more = entry >> 4 & 15;
-            if (entry == 0 || more > count - k) {
-                k += one(s_->look[bits], row + k, before.at + k);
-                k = same(row, k, count, before);
+        upto_ = upto;
+        while (k < upto) {
+            const uint64_t entry = s_->several[bits_.peek(CUSZ_LOOK)];
+            const uint32_t low = (uint32_t)entry, high = (uint32_t)(entry >> 32);
+            const uint32_t more = low >> 4 & SEVERAL;
+            if (low == 0 || more > count - k) {
+                k = one(k, count);
+                if (k > count)
+                    return false;
                 continue;
             }
-            row[k + (entry >> 8 & 15)] = (WORD)(number)(int8_t)(entry >> 16);
-            row[k + (entry >> 12 & 15)] = (WORD)(number)(int8_t)(entry >> 24);
+            if (MATCHES && count > CELL_WORDS<WORD>)
+                for (uint32_t i = 0; i < more; i++)
+                    put(k + i, 0);
+            put(k + (high & SEVERAL), (WORD)(number)((int32_t)low >> 16));
+            put(k + (high >> PLACE_BITS & SEVERAL),
+                (WORD)(number)((int32_t)high >> 2 * PLACE_BITS));
             k += more;
-            skip(entry & 15);
+            bits_.skip(low & 15);
             bits_.fill();
         }
+        return true;
     }
 
-    /* Whether all bits of the segment were used, and no more. */
-    __device__ bool is_whole() const
+    /* The bits that are behind it. */
+    __device__ uint32_t at() const
     {
-        return left_ == 0 && same_ == 0;
+        return bits_.at();
     }
 
   private:
     typedef typename type_of<WORD>::number number;
 
-    __device__ void skip(uint32_t length)
+    /* With matches, the window's words have those before them until they are written. */
+    __device__ void put(uint32_t i, WORD word)
     {
-        left_ -= (int32_t)length;
+        const uint32_t to = MATCHES ? (begin_ + i) % CELL_WORDS<WORD> : begin_ + i;
+
+        if (MATCHES ? i < upto_ : to < CELL_WORDS<WORD>)
+            window_[to] = word;
+    }
+
+    /* What the next code stands for, from word k on. Returns the word behind it; more than count:
+     * there are not so many. */
+    __device__ uint32_t one(uint32_t k, uint32_t count)
+    {
+        const uint32_t bits = bits_.peek(CUSZ_LENGTH_MAX);
+        const uint32_t entry = s_->first[bits >> (CUSZ_LENGTH_MAX - CUSZ_LOOK)];
+        uint32_t length = entry & 15, token = entry >> 4;
+
+        if (length == 0)
+            token = find_code(&s_->b, bits, CUSZ_LOOK + 1, CUSZ_LENGTH_MAX, &length);
         bits_.skip(length);
-    }
-
-    /* Of a run or match, as many words as there is room for. Returns k behind them. */
-    __device__ uint32_t same(WORD *row, uint32_t k, uint32_t count, const made_words<WORD> &before)
-    {
-        const uint32_t some = min(same_, count - k);
-
-        if (MATCHES)
-            repeat(row + k, some, before, before.at + k);
-        same_ -= some;
-        return k + some;
-    }
-
-    /* A code: returns 1 after it wrote a word, or 0 after it began a run or a match. entry: of its
-     * first bits; i: the word's place in the segment. */
-    __device__ uint32_t one(uint32_t entry, WORD *to, uint32_t i)
-    {
-        uint32_t length = entry & 15;
-
-        if (length == 0) {
-            const uint32_t token = find_code(&s_->b, bits_.peek(CUSZ_LENGTH_MAX), CUSZ_LOOK + 1,
-                                             CUSZ_LENGTH_MAX, &length);
-            entry = entry_of(token, s_->h);
-        }
-        skip(length);
         bits_.fill();
-        if (entry & OTHER)
-            return other(entry >> 16, to, i);
-        *to = entry & ZEROS ? 0 : (WORD)(number)(int16_t)(entry >> 16);
-        same_ = entry & ZEROS ? (entry >> 16) - 1 : 0;
-        return 1;
+        if (MATCHES && token < CUSZ_RUNS)
+            return match(token, k, count);
+        const uint32_t low = low_bits(token, s_->h);
+        if (token < CUSZ_RUNS)
+            return k + (1u << token) + bits_.take(low);
+        put(k, word_of(token, low));
+        return k + 1;
     }
 
-    __device__ uint32_t other(uint32_t token, WORD *to, uint32_t i)
-    {
-        if (token >= CUSZ_RUNS) {
-            *to = word_of(token);
-            return 1;
-        }
-        if (MATCHES)
-            begin_match(token, i);
-        else
-            begin_run(token);
-        return 0;
-    }
-
-    __device__ void begin_run(uint32_t token)
-    {
-        same_ = (1u << token) + bits_.take(token);
-        left_ -= (int32_t)token;
-    }
-
-    /* If there are not so many words before it, no bits are left. */
-    __device__ void begin_match(uint32_t token, uint32_t i)
-    {
-        const uint32_t low = match_low(token), far = match_distance_bits(token);
-
-        same_ = low > 0 ? (1u << low) + CUSZ_MATCH_LESS + bits_.take(low) : CUSZ_MATCH_MOST;
-        distance_ = 1 + bits_.take(far);
-        left_ -= (int32_t)(low + far);
-        if (distance_ <= i)
-            return;
-        left_ = INT32_MIN / 2;
-        distance_ = 0;
-    }
-
-    /* The words of a match, from word i of the segment on; distance 0: none. */
-    __device__ void repeat(WORD *to, uint32_t count, const made_words<WORD> &before, uint32_t i)
-    {
-        for (uint32_t k = 0; k < count && distance_ > 0; k++)
-            to[k] = before.load(i + k - distance_);
-    }
-
-    __device__ WORD word_of(uint32_t token)
+    __device__ WORD word_of(uint32_t token, uint32_t low)
     {
         if (token < CUSZ_CLASSES)
             return unfolded((WORD)(token - CUSZ_RUNS + 1));
-        const uint32_t number = token - CUSZ_CLASSES, low = number / 4 + CUSZ_CLASS_LOG2 - 2;
-        const uint32_t upper = low > 32 ? low - 32 : 0;
-        uint64_t value = 4 + number % 4;
-        value = value << upper | bits_.take(upper);
-        value = value << (low - upper) | bits_.take(low - upper);
-        left_ -= (int32_t)low;
+        uint64_t value = 4 + (token - CUSZ_CLASSES) % 4;
+        if (low > 32) {
+            value = value << (low - 32) | bits_.take(low - 32);
+            low = 32;
+        }
+        value = value << low | bits_.take(low);
         return unfolded((WORD)value);
+    }
+
+    __device__ uint32_t match(uint32_t token, uint32_t k, uint32_t count)
+    {
+        const uint32_t low = match_low(token), far = match_distance_bits(token);
+
+        if (token == 0) {
+            put(k, 0);
+            return k + 1;
+        }
+        const uint32_t words =
+            low > 0 ? (1u << low) + CUSZ_MATCH_LESS + bits_.take(low) : CUSZ_MATCH_MOST;
+        const uint32_t distance = 1 + bits_.take(far);
+        if (distance > k || words > count - k)
+            return count + 1;
+        for (uint32_t i = k; i < k + words; i++)
+            put(i, window_[(begin_ + i - distance) % CELL_WORDS<WORD>]);
+        return k + words;
     }
 
     const decode_shared *s_;
     bit_reader bits_;
-    int32_t left_;          /* bits */
-    uint32_t same_ = 0;     /* words of a run or match that are left */
-    uint32_t distance_ = 0; /* of a match */
+    WORD *window_;
+    uint32_t begin_, upto_ = 0;
 };
 } // namespace bale_cusz
 

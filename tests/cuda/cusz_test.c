@@ -5,6 +5,8 @@
  * usage: cusz_test PLUGIN [ROUNDS [SEED]]; skipped where there is no GPU. */
 #include <math.h>
 
+#define EXACT_LENGTH_MAX 1100000 /* chunks of 1 MiB, and more than one */
+
 #include "format/err.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
@@ -16,6 +18,7 @@ enum { ROUNDS = 40, CHUNK = 65536 };
 
 enum kind {
     WAVES,    /* smooth in three dimensions */
+    VOLUME,   /* the same, with something left of two of them */
     WALK,     /* small steps */
     SPARSE,   /* few that are not zero */
     WILD,     /* of all magnitudes */
@@ -24,6 +27,7 @@ enum kind {
     NAN_EDGE, /* one of so many is near the edge at which the codec is not for them */
     FEW,      /* three values */
     SLOW,     /* one-dimensional, hardly changing */
+    NOISE,    /* 12 bits each */
     AGAIN,    /* the same again and again, at distances in and out of reach */
     KINDS
 };
@@ -41,6 +45,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
     switch (kind) {
     case WAVES:
         return rint((sin(x * .1) + cos(y * .07) * sin(z * .3)) * 1000);
+    case VOLUME:
+        return rint(sin(x * .1) * cos(y * .07) * sin(z * .05 + 1) * 1e4);
     case WALK:
         return random % 8 ? before : before + (double)(random >> 8 & 3) - 1;
     case SPARSE:
@@ -55,6 +61,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
         return random % 17 ? 0 : random >> 10 & 1 ? NAN : 1e30;
     case FEW:
         return (double)(random % 3);
+    case NOISE:
+        return (double)(random % 4096);
     case AGAIN:
         return random % 700 ? (double)(i % (i / 3000 * 37 % 300 + 1) * 7 % 13) : 300000;
     default:
@@ -93,6 +101,11 @@ static struct bale_field any_field(struct exact_items *list)
 {
     static const double steps[] = {0x1p-8, 1e-3, 1.7e-5, 3, 0x1p-1000, 0x1p900};
     static const uint32_t rows[] = {1, 2, 5, 64, 100, 257, 300, 1500, 20000};
+    static const uint64_t volumes[][BALE_FIELD_DIMS] = {/* in chunks of several cells */
+                                                        {100, 100, 90},
+                                                        {64, 257, 40},
+                                                        {1500, 5, 200},
+                                                        {300, 300, 30}};
     struct bale_field field = {.type = exact_below(list, 2) ? BALE_FIELD_F64 : BALE_FIELD_F32};
     const double step = steps[exact_below(list, field.type == BALE_FIELD_F64 ? 6 : 4)];
 
@@ -102,13 +115,17 @@ static struct bale_field any_field(struct exact_items *list)
     field.offset = exact_below(list, 3) ? 0 : exact_below(list, 20);
     for (uint32_t i = exact_below(list, 4), k = 0; k < i; k++)
         field.dims[k] = PICK(list, rows);
+    if (exact_below(list, 6) == 0)
+        memcpy(field.dims, PICK(list, volumes), sizeof *volumes);
     return field;
 }
 
 static uint32_t any_length(struct exact_items *list)
 {
-    static const uint32_t most[] = {80, 1100, 3000, CHUNK, EXACT_LENGTH_MAX};
+    static const uint32_t most[] = {80, 1100, 3000, CHUNK, 140000};
 
+    if (exact_below(list, 12) == 0)
+        return 1 + exact_below(list, EXACT_LENGTH_MAX);
     if (exact_below(list, 4) == 0)
         return (1 + exact_below(list, 2)) * CHUNK - 8 + exact_below(list, 1048);
     return 1 + exact_below(list, PICK(list, most));
@@ -122,7 +139,7 @@ static void add_array(struct exact_items *list)
 
     *job = (struct exact_job){
         .setting = {.codec = BALE_CODEC_CUSZ, .field = field},
-        .kind = exact_below(list, KINDS),
+        .kind = field.dims[2] && exact_below(list, 3) ? VOLUME : exact_below(list, KINDS),
         .length = any_length(list),
         .chunk_log2 = 16,
         .data = exact_data(list, list->count),
@@ -135,6 +152,93 @@ static void add_array(struct exact_items *list)
         exact_run_jobs(list);
 }
 
+/* A chunk with matches in segments of 2^15 words, more than a cell has: no encoder makes these. */
+enum { LONG_SEGMENT = 1 << 15, LONG_WORDS = LONG_SEGMENT + 9000, LONG_ROOM = 1 << 17 };
+
+struct long_stream {
+    uint8_t stored[LONG_ROOM];
+    uint32_t bits;
+    int8_t words[LONG_WORDS];
+    uint8_t raw[8 * LONG_WORDS];
+};
+
+static void add_bits(struct long_stream *s, uint32_t value, unsigned count)
+{
+    for (; count > 0; count--, s->bits++)
+        s->stored[s->bits / 8] |= (uint8_t)((value >> (count - 1) & 1) << (7 - s->bits % 8));
+}
+
+/* Of order 1 or 0, and a step of 0.5. Tokens 0 to 12 have codes of 4 bits, 13 to 17 and 143 5. */
+static const uint8_t long_part[] = {128,  0,    0,    0,    0,    0,    0,    0,    0xe0, 0x3f,
+                                    0x44, 0x44, 0x44, 0x44, 0x44, 0x44, 0x54, 0x55, 0x55, 0xf0,
+                                    0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xc0, 0x05};
+
+/* Adds a token from word `at` of the segment on, of which `left` are to come. Returns its words. */
+static uint32_t add_token(struct exact_items *list, struct long_stream *s, int8_t *words,
+                          uint32_t at, uint32_t left)
+{
+    uint32_t token = exact_below(list, 18);
+    const uint32_t low = token == 15 ? 0 : token < 8 ? token : token - 7;
+    const uint32_t number = low ? exact_below(list, 1u << low) : 0;
+    const uint32_t distance = token < 8 || token == 15 ? 1 : 1 + exact_below(list, 256);
+    const uint32_t count = token == 15 ? 257 : 2 + (1u << low) + number;
+
+    if (token > 0 && token < 16 && (count > left || distance > at))
+        token = 16;
+    add_bits(s, token < 13 ? token : token + 13, token < 13 ? 4 : 5);
+    if (token == 0 || token >= 16) {
+        *words = token == 0 ? 0 : token == 16 ? -1 : 1;
+        return 1;
+    }
+    add_bits(s, number, low);
+    if (token >= 8 && token < 15)
+        add_bits(s, distance - 1, 8);
+    for (uint32_t i = 0; i < count; i++)
+        words[i] = words[(int32_t)(i - distance)];
+    return count;
+}
+
+static void add_long_stream(struct exact_items *list, bool f64, bool order)
+{
+    static struct long_stream s;
+    const uint32_t ends[] = {0, LONG_SEGMENT, LONG_WORDS}, head = 1 + 2 * 2;
+    struct codec_stream stream = {
+        .part_length = sizeof long_part, .stored = s.stored, .raw = s.raw};
+    uint8_t part[sizeof long_part];
+    int32_t sum = 0;
+
+    memset(&s, 0, sizeof s);
+    memcpy(part, long_part, sizeof part);
+    part[0] |= (uint8_t)(f64 | order << 2);
+    s.stored[0] = 15;
+    s.bits = 8 * head;
+    for (int k = 0; k < 2; k++) {
+        const uint32_t begin = s.bits;
+        for (uint32_t i = ends[k]; i < ends[k + 1];)
+            i += add_token(list, &s, s.words + i, i - ends[k], ends[k + 1] - i);
+        bale_put16(s.stored + 1 + 2 * k, (uint16_t)(s.bits - begin));
+    }
+    for (uint32_t i = 0; i < LONG_WORDS; i++) {
+        sum = order ? sum + s.words[i] : s.words[i];
+        const double x = sum * 0.5;
+        const float narrow = (float)x;
+        memcpy(s.raw + (f64 ? 8 : 4) * i, f64 ? (const void *)&x : &narrow, f64 ? 8 : 4);
+    }
+    stream.part = part;
+    stream.length = (s.bits + 7) / 8;
+    stream.raw_length = (f64 ? 8 : 4) * LONG_WORDS;
+    exact_add_stream(list, BALE_CODEC_CUSZ, &stream);
+    REQUIRE(list->jobs[list->count - 1].expected == BALE_OK);
+}
+
+static void decode_long_streams(struct exact_items *list)
+{
+    for (int i = 0; i < 16; i++)
+        add_long_stream(list, i & 1, i & 2);
+    exact_decode_all(list);
+    list->count = 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct exact_items list;
@@ -144,6 +248,7 @@ int main(int argc, char **argv)
     REQUIRE(argc >= 2);
     exact_begin(&list, &rig, argv[1], argc > 3 ? strtoull(argv[3], NULL, 0) : 19);
     exact_decode_streams(&list, codec_case_of(BALE_CODEC_CUSZ));
+    decode_long_streams(&list);
     for (int i = 0; i < rounds * EXACT_ITEMS; i++)
         add_array(&list);
     return exact_end(&list);
