@@ -95,7 +95,7 @@ __device__ inline void put_word(SINK *to, const coder &codes, uint32_t run, WORD
 {
     uint32_t low, before;
     const uint64_t zeros = code_of_run(codes, run, &before);
-    const uint32_t code = code_of(codes, word, &low), length = code & 15;
+    const uint32_t code = code_of<false>(codes, word, &low), length = code & 15;
 
     to->put(zeros << length | code >> 4, before + length);
     if (low > 0)
@@ -116,9 +116,10 @@ __device__ inline void put_match(SINK *to, const coder &codes, uint32_t place)
 
 /* By a lane: the words [FROM, TO) of those of a group that it has. run: zeros before them. Returns
  * those behind the last that is not zero. */
-template <uint32_t FROM, uint32_t TO, typename SINK, typename WORD, bool QUICK, bool MATCHES>
+template <uint32_t FROM, uint32_t TO, typename SINK, typename WORD, bool QUICK, bool MATCHES,
+          typename NUMBER>
 __device__ inline uint32_t put_words(SINK *to, const work<WORD, QUICK, MATCHES> &w,
-                                     const words_of_lane<WORD> &own, uint32_t nonzero,
+                                     const words_of_lane<NUMBER> &own, uint32_t nonzero,
                                      const uint16_t *places, uint32_t run)
 {
     const uint32_t writes = w.runs ? nonzero : (1u << own.there) - 1;

@@ -8,8 +8,6 @@
 
 namespace bale_cusz
 {
-constexpr unsigned ENCODE_THREADS = 256, ENCODE_WARPS = ENCODE_THREADS / 32;
-
 /* Codes: code << 4 | length. */
 struct coder {
     uint32_t tokens[CUSZ_TOKENS];
@@ -41,22 +39,25 @@ __device__ inline void load_codes(coder *codes, const plan &p)
 {
     const uint32_t thread = threadIdx.x;
 
-    for (uint32_t i = thread; i < CUSZ_TOKENS; i += ENCODE_THREADS)
+    for (uint32_t i = thread; i < CUSZ_TOKENS; i += blockDim.x)
         codes->tokens[i] = p.code[i];
     __syncthreads();
     if (thread < CUSZ_LITERALS)
         codes->words[thread] = codes->tokens[thread ? CUSZ_RUNS - 1 + thread : 0];
-    codes->gaps[thread] = (uint16_t)gap_bits(*codes, thread);
+    if (thread < 1 << EACH)
+        codes->gaps[thread] = (uint16_t)gap_bits(*codes, thread);
     __syncthreads();
 }
-static_assert(ENCODE_THREADS == 1 << EACH, "a thread for each");
+static_assert(CELL_THREADS >= 1 << EACH, "a thread for each");
 
-/* By a thread: the code of a folded word; *low: how many of its low bits follow. */
-template <typename WORD>
+/* By a thread: the code of a folded word; *low: how many of its low bits follow. LITERALS: the word
+ * has a token of its own. */
+template <bool LITERALS, typename WORD>
 __device__ inline uint32_t code_of(const coder &codes, WORD word, uint32_t *low)
 {
     *low = 0;
-    return word < CUSZ_LITERALS ? codes.words[(uint32_t)word] : codes.tokens[token_of(word, low)];
+    return LITERALS || word < CUSZ_LITERALS ? codes.words[(uint32_t)word]
+                                            : codes.tokens[token_of(word, low)];
 }
 
 /* The subject of a chunk as the codec works on it. */
@@ -64,9 +65,11 @@ template <typename WORD, bool QUICK, bool MATCHES> struct work {
     differences<WORD, QUICK> d;
     layout l;
     const coder *codes;
-    bool runs;  /* zeros are written as runs */
-    stage *st;  /* of the warp */
-    matcher *m; /* the same, with matches */
+    bool runs;              /* zeros are written as runs */
+    stage *st;              /* of the warp */
+    matcher *m;             /* the same, with matches */
+    const kept_group *kept; /* NULL: none are kept */
+    const cell_work *cells; /* of the chunk's first cell */
 
     __device__ uint32_t groups() const
     {
@@ -84,12 +87,74 @@ template <typename WORD, bool QUICK, bool MATCHES> struct work {
         return min(l.elements - group * GROUP, GROUP);
     }
 
+    /* How many words are kept, and CLASSES_KEPT. */
+    __device__ uint32_t kept_of(uint32_t group) const
+    {
+        constexpr uint32_t OF_CELL = BALE_CUDA_CELL / sizeof(WORD) / GROUP;
+        const uint8_t *work = (const uint8_t *)cells + group / OF_CELL * BALE_CUDA_WORK;
+
+        return kept ? ((const cell_work *)work)->kept[group % OF_CELL] : NONE_KEPT | CLASSES_KEPT;
+    }
+
     /* Whether runs of zeros end behind the group. */
     __device__ bool ends_segment(uint32_t group) const
     {
         return (group + 1) % groups_of_segment() == 0 || group + 1 == groups();
     }
 };
+
+/* By a warp: goes through some groups, up to 32 that follow each other. The first words that are
+ * kept of a group are loaded before it is that group's turn. */
+template <typename WORK> class kept_reader
+{
+  public:
+    __device__ kept_reader(const WORK &w, uint32_t begin, uint32_t end)
+        : w_(w), begin_(begin), end_(end), group_(begin)
+    {
+        const uint32_t own = begin + bale_warp::lane();
+
+        counts_ = own < end ? w.kept_of(own) : 0;
+        ahead_ = load(begin);
+    }
+
+    /* How many are kept of the next group; *entry: the lane's one of the first 32; *literals: all
+     * words have tokens of their own. */
+    __device__ uint32_t next(uint32_t *entry, bool *literals)
+    {
+        const uint32_t count = __shfl_sync(ALL, counts_, (int)(group_ - begin_));
+
+        *entry = ahead_;
+        *literals = !(count & CLASSES_KEPT);
+        ahead_ = load(++group_);
+        return count & (CLASSES_KEPT - 1);
+    }
+
+  private:
+    __device__ uint32_t load(uint32_t group) const
+    {
+        return w_.kept && group < end_ ? w_.kept[group].few[bale_warp::lane()] : 0;
+    }
+
+    const WORK &w_;
+    const uint32_t begin_, end_;
+    uint32_t group_, counts_, ahead_;
+};
+
+/* By a warp: a group's words, of which all or so many are kept. */
+template <typename WORD, bool QUICK, bool MATCHES>
+__device__ inline words_of_lane<uint32_t> kept_words(const work<WORD, QUICK, MATCHES> &w,
+                                                     uint32_t group, uint32_t kept)
+{
+    const uint32_t first = EACH * bale_warp::lane(), there = w.words_of(group);
+    words_of_lane<uint32_t> own;
+
+    if (kept == ALL_KEPT)
+        load_words(w.kept[group].words, own.words);
+    else
+        load_few(w.kept[group], kept, w.st, own.words);
+    own.there = first < there ? min(there - first, EACH) : 0;
+    return own;
+}
 
 /* By a warp: finds the matches of the segment that begins with a group. Returns its places; NULL:
  * there are none. */

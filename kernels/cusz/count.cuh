@@ -4,6 +4,7 @@
 #define BALE_KERNELS_CUSZ_COUNT_CUH
 
 #include "kernels/codec/shared.cuh"
+#include "kernels/cusz/kept.cuh"
 #include "kernels/cusz/match.cuh"
 #include "kernels/cusz/sample.cuh"
 
@@ -20,8 +21,9 @@ struct zeros {
 struct cell_work {
     zeros z;
     uint32_t all;             /* zeros */
-    uint32_t runs[CUSZ_RUNS]; /* of those that are inside */
+    uint16_t runs[CUSZ_RUNS]; /* of those that are inside */
     uint16_t bits[GROUPS_OF_CELL], listed[GROUPS_OF_CELL], open[GROUPS_OF_CELL];
+    uint8_t kept[GROUPS_OF_CELL]; /* kept.cuh */
 };
 static_assert(sizeof(cell_work) <= BALE_CUDA_WORK, "in the working memory of a cell");
 
@@ -37,13 +39,7 @@ __device__ inline void add_run(uint32_t runs[CUSZ_RUNS], uint32_t run)
         atomicAdd(&runs[31 - __clz((int)run)], 1u);
 }
 
-/* Lanes count often ones by themselves, in bytes, for lanes that add to one address wait for each
- * other: folded words below OFTEN, and runs of less than 2^OFTEN. A lane has few groups. */
-constexpr uint32_t OFTEN = 8;
-static_assert(GROUPS_OF_CELL / COUNT_WARPS * EACH < 256, "in bytes");
-
-/* Of the zeros between the words of a lane that are not: runs by log2, 0 to 2, in a byte each, and
- * how many runs in the fourth. */
+/* Of the zeros between the words of a lane that are not: runs by log2, 0 to 2, in a byte each. */
 __device__ inline uint32_t bytes_of_gaps(uint32_t nonzero)
 {
     uint32_t bytes = 0;
@@ -51,47 +47,61 @@ __device__ inline uint32_t bytes_of_gaps(uint32_t nonzero)
     while (nonzero & (nonzero - 1)) {
         nonzero >>= __ffs((int)nonzero);
         const uint32_t run = (uint32_t)__ffs((int)nonzero) - 1;
-        bytes += run > 0 ? (1u << 8 * (31 - __clz((int)run))) + (1u << 24) : 0;
+        bytes += run > 0 ? 1u << 8 * (31 - __clz((int)run)) : 0;
     }
     return bytes;
 }
+constexpr uint32_t SHORT_RUNS = 3; /* the logs of these */
+static_assert(GROUPS_OF_CELL / (CELL_THREADS / 32) * EACH < 256, "in bytes");
+
+/* Of a warp. */
+struct count_bench {
+    stage words;
+    uint32_t counts[CUSZ_TOKENS]; /* but for zeros */
+    uint32_t runs[CUSZ_RUNS];     /* that are inside */
+    zeros z;
+};
 
 struct count_shared {
-    stage stages[COUNT_WARPS];
-    uint32_t counts[COUNT_WARPS][CUSZ_TOKENS];
     uint32_t runs[CUSZ_RUNS];
     uint32_t gaps[1 << EACH]; /* bytes_of_gaps() */
-    zeros z[COUNT_WARPS];
+    count_bench benches[1];   /* as many as there are warps */
 };
 
-/* What a lane counts of a stretch. */
+constexpr size_t count_room(uint32_t threads)
+{
+    return sizeof(count_shared) + (threads / 32 - 1) * sizeof(count_bench);
+}
+
+/* What a warp finds of a stretch. */
 struct tally {
-    uint64_t often;  /* words below OFTEN, a byte each */
-    uint64_t runs;   /* that are inside, below 2^OFTEN, likewise by log2 */
-    uint32_t inside; /* all of these */
+    uint32_t gaps;  /* of a lane, as bytes_of_gaps() */
+    uint32_t zeros; /* the same in all lanes */
 };
 
-/* By a warp: counts a group's tokens without runs. */
-template <typename WORD>
-__device__ inline void count_words(const words_of_lane<WORD> &own, uint32_t *counts, tally *t)
+/* By a lane: counts a word that is not zero. LITERALS: it has a token of its own. */
+template <bool LITERALS, typename WORD>
+__device__ inline void count_word(WORD word, uint32_t *counts)
+{
+    uint32_t low;
+
+    atomicAdd(&counts[LITERALS ? CUSZ_RUNS - 1 + (uint32_t)word : token_of(word, &low)], 1u);
+}
+
+/* By a warp: counts a group's words that are not zero. */
+template <bool LITERALS, typename WORD>
+__device__ inline void count_words(const words_of_lane<WORD> &own, uint32_t *counts)
 {
 #pragma unroll
-    for (uint32_t k = 0; k < EACH; k++) {
-        const WORD word = own.words[k];
-        uint32_t low;
-        if (k >= own.there)
-            break;
-        if (word < OFTEN)
-            t->often += (uint64_t)1 << (8 * (uint32_t)word);
-        else
-            atomicAdd(&counts[token_of(word, &low)], 1u);
-    }
+    for (uint32_t k = 0; k < EACH; k++)
+        if (own.words[k] != 0)
+            count_word<LITERALS>(own.words[k], counts);
 }
 
 /* By a warp: counts a group's runs that are inside, and brings z up to its end. seen: whether a
  * word before was not zero; z->trail: how many zeros are before. */
-__device__ inline void count_runs(count_shared *s, uint32_t nonzero, uint32_t there, bool *seen,
-                                  zeros *z, tally *t)
+__device__ inline void count_runs(count_bench *own, const uint32_t *gaps, uint32_t nonzero,
+                                  uint32_t there, bool *seen, zeros *z, tally *t)
 {
     const uint32_t any = __ballot_sync(ALL, nonzero != 0);
     const uint32_t run = zeros_before(nonzero, any, z->trail);
@@ -101,70 +111,115 @@ __device__ inline void count_runs(count_shared *s, uint32_t nonzero, uint32_t th
         z->trail += there;
         return;
     }
-    const uint32_t gaps = s->gaps[nonzero], log2 = 31 - (uint32_t)__clz((int)(run | 1));
-    t->runs += gaps & 0xffffff;
-    t->inside += gaps >> 24;
-    if (nonzero && !first && run > 0) {
-        t->inside++;
-        if (log2 < OFTEN)
-            t->runs += (uint64_t)1 << 8 * log2;
-        else
-            atomicAdd(&s->runs[log2], 1u);
-    }
+    t->gaps += gaps[nonzero];
+    if (nonzero && !first)
+        add_run(own->runs, run);
     if (!*seen)
         z->lead = __shfl_sync(ALL, run, __ffs((int)any) - 1);
     *seen = true;
     z->trail = there - words_upto_last(nonzero, any);
 }
 
-/* By a warp: sums of the bytes of all lanes. */
-__device__ inline void sum_bytes(uint32_t bytes, uint32_t sums[4])
+/* By a warp: brings the words that are not zero together, each with 65536 times its place. */
+template <typename WORD>
+__device__ inline void gather_few(const words_of_lane<WORD> &own, uint32_t nonzero, uint32_t *few)
 {
-    const uint32_t even = __reduce_add_sync(ALL, bytes & 0x00ff00ff);
-    const uint32_t odd = __reduce_add_sync(ALL, bytes >> 8 & 0x00ff00ff);
+    const uint32_t count = (uint32_t)__popc(nonzero);
+    uint32_t at = bale_warp::inclusive_sum(count) - count;
 
-    sums[0] = even & 0xffff;
-    sums[1] = odd & 0xffff;
-    sums[2] = even >> 16;
-    sums[3] = odd >> 16;
+    __syncwarp();
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+        if (nonzero >> k & 1)
+            few[at++] = (uint32_t)own.words[k] | (EACH * bale_warp::lane() + k) << 16;
+    __syncwarp();
+}
+
+/* By a warp: counts so many words that are not zero, and the runs inside between them, in place of
+ * count_words() and count_runs(); and keeps them. */
+template <bool LITERALS>
+__device__ inline void count_few(count_bench *own, uint32_t count, uint32_t there, bool *seen,
+                                 zeros *z, uint32_t *kept)
+{
+    const uint32_t *few = (const uint32_t *)own->words.words;
+    uint32_t behind = 0; /* the last place so far */
+
+    for (uint32_t first = 0; first < count; first += 32) {
+        const uint32_t i = first + bale_warp::lane(), entry = i < count ? few[i] : 0;
+        const uint32_t place = entry >> 16, other = __shfl_up_sync(ALL, place + 1, 1);
+        const uint32_t run = place - (bale_warp::lane() == 0 ? behind : other);
+        if (i < count) {
+            kept[i] = entry;
+            count_word<LITERALS>((uint16_t)entry, own->counts);
+            if (i > 0 || *seen)
+                add_run(own->runs, run + (i == 0 ? z->trail : 0));
+        }
+        behind = __shfl_sync(ALL, place + 1, (int)min(31u, count - first - 1));
+    }
+    if (count > 0 && !*seen)
+        z->lead = z->trail + (few[0] >> 16);
+    *seen = *seen || count > 0;
+    z->trail = count > 0 ? there - behind : z->trail + there;
 }
 
 /* By a warp: adds what its lanes have counted. */
-__device__ inline void add_tally(count_shared *s, const tally &t, uint32_t *counts, zeros *z)
+__device__ inline void add_tally(count_shared *s, count_bench *own, const tally &t)
 {
-    uint32_t words[OFTEN], runs[OFTEN];
+    const uint32_t even = __reduce_add_sync(ALL, t.gaps & 0x00ff00ff);
+    const uint32_t odd = __reduce_add_sync(ALL, t.gaps >> 8 & 0x00ff00ff);
+    const uint32_t lane = bale_warp::lane();
+    const uint32_t gaps = lane == 0 ? even & 0xffff : lane == 1 ? odd & 0xffff : even >> 16;
 
-    sum_bytes((uint32_t)t.often, words);
-    sum_bytes((uint32_t)(t.often >> 32), words + 4);
-    sum_bytes((uint32_t)t.runs, runs);
-    sum_bytes((uint32_t)(t.runs >> 32), runs + 4);
-    z->inside = __reduce_add_sync(ALL, t.inside);
     __syncwarp();
-    if (bale_warp::lane() > 0)
-        return;
-#pragma unroll
-    for (uint32_t k = 0; k < OFTEN; k++) {
-        counts[k ? CUSZ_RUNS - 1 + k : 0] += words[k];
-        atomicAdd(&s->runs[k], runs[k]);
-    }
+    if (lane == 0)
+        own->counts[0] = t.zeros;
+    if (lane < CUSZ_RUNS)
+        atomicAdd(&s->runs[lane], own->runs[lane] + (lane < SHORT_RUNS ? gaps : 0));
 }
 
-/* By a warp: counts the tokens of a stretch of words, and the runs inside. */
+/* By a warp: counts the tokens of a stretch of words, and the runs inside, and keeps the words.
+ * kept: how many, of the stretch's first group and those behind it. */
 template <typename WORD, bool QUICK>
-__device__ inline zeros count_stretch(const differences<WORD, QUICK> &d, share of, count_shared *s)
+__device__ inline zeros count_stretch(const differences<WORD, QUICK> &d, share of, count_shared *s,
+                                      kept_group *groups, uint8_t *kept)
 {
-    const uint32_t warp = threadIdx.x / 32;
-    group_reader<WORD, QUICK> words(d, &s->stages[warp], of.begin);
+    count_bench *const bench = &s->benches[threadIdx.x / 32];
+    group_reader<WORD, QUICK> words(d, &bench->words, of.begin);
     zeros z = {of.end - of.begin, of.end - of.begin, 0, 0};
-    tally t = {0, 0, 0};
+    tally t = {0, 0};
     bool seen = false;
 
-    for (uint32_t at = of.begin; at < of.end; at += GROUP) {
+    for (uint32_t at = of.begin; at < of.end; at += GROUP, kept++) {
         const words_of_lane<WORD> own = words.next(of.end);
-        count_words(own, s->counts[warp], &t);
-        count_runs(s, own.nonzero(), min(of.end - at, GROUP), &seen, &z, &t);
+        const WORD bits = own.any_bits();
+        const bool large = __any_sync(ALL, bits >> 16 != 0);
+        const bool literals = !__any_sync(ALL, bits >= CUSZ_LITERALS);
+        const uint32_t nonzero = own.nonzero(), there = min(of.end - at, GROUP);
+        const uint32_t count = __reduce_add_sync(ALL, (uint32_t)__popc(nonzero));
+        kept_group *const group = &groups[at / GROUP];
+        t.zeros += there - count;
+        if (count <= FEW && !large) {
+            gather_few(own, nonzero, (uint32_t *)bench->words.words);
+            if (literals)
+                count_few<true>(bench, count, there, &seen, &z, group->few);
+            else
+                count_few<false>(bench, count, there, &seen, &z, group->few);
+        } else {
+            if (!large)
+                store_words(group->words, own.words);
+            if (literals)
+                count_words<true>(own, bench->counts);
+            else
+                count_words<false>(own, bench->counts);
+            count_runs(bench, s->gaps, nonzero, there, &seen, &z, &t);
+        }
+        if (bale_warp::lane() == 0)
+            *kept = (uint8_t)((large          ? NONE_KEPT
+                               : count <= FEW ? count
+                                              : ALL_KEPT) |
+                              (literals ? 0 : CLASSES_KEPT));
     }
-    add_tally(s, t, s->counts[warp], &z);
+    add_tally(s, bench, t);
     return z;
 }
 
@@ -174,47 +229,48 @@ __device__ inline zeros joined_zeros(count_shared *s)
     zeros all = {0, 0, 0, 0};
     bool seen = false;
 
-    for (uint32_t warp = 0; warp < COUNT_WARPS; warp++) {
-        const zeros z = s->z[warp];
+    for (uint32_t warp = 0; warp < blockDim.x / 32; warp++) {
+        const zeros z = s->benches[warp].z;
         all.count += z.count;
         if (z.lead == z.count) {
             all.trail += z.count;
             continue;
         }
         const uint32_t run = all.trail + z.lead;
-        if (!seen) {
+        if (!seen)
             all.lead = run;
-        } else if (run > 0) {
+        else
             add_run(s->runs, run);
-            all.inside++;
-        }
-        all.inside += z.inside;
         all.trail = z.trail;
         seen = true;
     }
     all.lead = seen ? all.lead : all.count;
+    for (uint32_t log2 = 0; log2 < CUSZ_RUNS; log2++)
+        all.inside += s->runs[log2];
     return all;
 }
 
 template <typename WORD, bool QUICK>
-__device__ inline void count_share(const differences<WORD, QUICK> &d, share of, count_shared *s)
+__device__ inline void count_share(const differences<WORD, QUICK> &d, share of, count_shared *s,
+                                   kept_group *groups, cell_work *work)
 {
     const uint32_t warp = threadIdx.x / 32;
-    const uint32_t each = BALE_CUDA_CELL / (uint32_t)sizeof(WORD) / COUNT_WARPS;
+    const uint32_t each = BALE_CUDA_CELL / (uint32_t)sizeof(WORD) / (blockDim.x / 32);
     const uint32_t begin = min(of.begin + warp * each, of.end);
-    const zeros z = count_stretch(d, share{begin, min(begin + each, of.end)}, s);
+    const zeros z = count_stretch(d, share{begin, min(begin + each, of.end)}, s, groups,
+                                  work->kept + (begin - of.begin) / GROUP);
 
     if (bale_warp::lane() == 0)
-        s->z[warp] = z;
+        s->benches[warp].z = z;
 }
 
 /* By a block: adds its tokens to the frame's. */
 __device__ inline void add_counts(count_shared *s, totals *t, cell_work *work)
 {
-    for (uint32_t token = threadIdx.x; token < CUSZ_TOKENS; token += COUNT_THREADS) {
+    for (uint32_t token = threadIdx.x; token < CUSZ_TOKENS; token += blockDim.x) {
         uint32_t sum = 0;
-        for (uint32_t warp = 0; warp < COUNT_WARPS; warp++)
-            sum += s->counts[warp][token];
+        for (uint32_t warp = 0; warp < blockDim.x / 32; warp++)
+            sum += s->benches[warp].counts[token];
         if (sum > 0)
             atomicAdd(&t->counts[token], sum);
         if (token == 0)
@@ -224,7 +280,7 @@ __device__ inline void add_counts(count_shared *s, totals *t, cell_work *work)
 
 /* Adds to the frame's totals how often tokens occur, and finds the cell's runs. */
 template <typename WORD>
-__global__ void __launch_bounds__(COUNT_THREADS, 4)
+__global__ void __launch_bounds__(CELL_THREADS_MAX)
     count(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     count_shared *const s = (count_shared *)bale_shared::memory;
@@ -233,25 +289,31 @@ __global__ void __launch_bounds__(COUNT_THREADS, 4)
 
     if (!load_cell(chunks, frames, lists, sizeof(WORD), false, &x) || x.of.orders == 0)
         return;
-    for (uint32_t i = threadIdx.x; i < COUNT_WARPS * CUSZ_TOKENS; i += COUNT_THREADS)
-        s->counts[i / CUSZ_TOKENS][i % CUSZ_TOKENS] = 0;
-    for (uint32_t i = threadIdx.x; i < 1 << EACH; i += COUNT_THREADS)
+    count_bench *const bench = &s->benches[threadIdx.x / 32];
+    for (uint32_t i = bale_warp::lane(); i < CUSZ_TOKENS; i += 32)
+        bench->counts[i] = 0;
+    if (bale_warp::lane() < CUSZ_RUNS)
+        bench->runs[bale_warp::lane()] = 0;
+    for (uint32_t i = threadIdx.x; i < 1 << EACH; i += blockDim.x)
         s->gaps[i] = bytes_of_gaps(i);
     if (threadIdx.x < CUSZ_RUNS)
         s->runs[threadIdx.x] = 0;
     __syncthreads();
     const uint32_t order = best_order(x.t->costs, x.of.orders);
+    kept_group *const groups = kept_groups(lists, x.chunk);
     if (x.t->slow)
-        count_share(differences_of<WORD, false>(x.of, x.chunk, lists, order), x.own, s);
+        count_share(differences_of<WORD, false>(x.of, x.chunk, lists, order), x.own, s, groups,
+                    work);
     else
-        count_share(differences_of<WORD, true>(x.of, x.chunk, lists, order), x.own, s);
+        count_share(differences_of<WORD, true>(x.of, x.chunk, lists, order), x.own, s, groups,
+                    work);
     __syncthreads();
     add_counts(s, x.t, work);
     if (threadIdx.x == 0)
         work->z = joined_zeros(s);
     __syncthreads();
     if (threadIdx.x < CUSZ_RUNS)
-        work->runs[threadIdx.x] = s->runs[threadIdx.x];
+        work->runs[threadIdx.x] = (uint16_t)s->runs[threadIdx.x];
 }
 
 constexpr unsigned MATCH_THREADS = 128, MATCH_WARPS = MATCH_THREADS / 32;

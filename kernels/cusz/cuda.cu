@@ -6,29 +6,39 @@
 
 namespace
 {
-cudaError_t open()
+/* With few cells, the time that one takes counts rather than how many are done at a time. */
+#ifndef BALE_CUSZ_FEW_CELLS
+#define BALE_CUSZ_FEW_CELLS 264 /* two for each multiprocessor */
+#endif
+unsigned cell_threads(const cuda_batch *b)
+{
+    return b->count <= BALE_CUSZ_FEW_CELLS ? bale_cusz::CELL_THREADS_MAX : bale_cusz::CELL_THREADS;
+}
+
+/* Lets blocks of a kernel have what they need at most. */
+template <typename KERNEL> cudaError_t allow(KERNEL kernel, size_t bytes)
+{
+    return bale_launch::allow_shared_memory((const void *)kernel, bytes);
+}
+
+template <typename WORD> cudaError_t allow_for_words()
 {
     using namespace bale_cusz;
-    using bale_launch::allow_shared_memory;
 
     return bale_launch::in_order(
-        [] { return allow_shared_memory((const void *)bale_cusz::decode, sizeof(decode_shared)); },
-        [] {
-            return allow_shared_memory((const void *)count_matches<uint32_t>, sizeof(match_shared));
-        },
-        [] {
-            return allow_shared_memory((const void *)count_matches<uint64_t>, sizeof(match_shared));
-        },
-        [] {
-            return allow_shared_memory((const void *)measure<uint32_t, true>, MEASURE_ROOM<true>);
-        },
-        [] {
-            return allow_shared_memory((const void *)measure<uint64_t, true>, MEASURE_ROOM<true>);
-        },
-        [] { return allow_shared_memory((const void *)encode<uint32_t, true>, ENCODE_ROOM<true>); },
-        [] {
-            return allow_shared_memory((const void *)encode<uint64_t, true>, ENCODE_ROOM<true>);
-        });
+        [] { return allow(count<WORD>, count_room(CELL_THREADS_MAX)); },
+        [] { return allow(count_matches<WORD>, sizeof(match_shared)); },
+        [] { return allow(measure<WORD, false>, measure_room<false>(CELL_THREADS_MAX)); },
+        [] { return allow(measure<WORD, true>, measure_room<true>(CELL_THREADS)); },
+        [] { return allow(bale_cusz::encode<WORD, false>, encode_room<false>(CELL_THREADS_MAX)); },
+        [] { return allow(bale_cusz::encode<WORD, true>, encode_room<true>(CELL_THREADS)); });
+}
+
+cudaError_t open()
+{
+    return bale_launch::in_order(
+        [] { return allow(bale_cusz::decode, sizeof(bale_cusz::decode_shared)); },
+        [] { return allow_for_words<uint32_t>(); }, [] { return allow_for_words<uint64_t>(); });
 }
 
 /* Whether there is a frame with words of the type, and matches or none. */
@@ -54,10 +64,11 @@ cudaError_t start(const cuda_batch *b, KERNEL kernel, unsigned threads, size_t s
 template <typename WORD> cudaError_t count_frames(const cuda_batch *b)
 {
     using namespace bale_cusz;
+    const unsigned threads = cell_threads(b);
     cudaError_t error = cudaSuccess;
 
     if (any_frame<WORD>(b, false))
-        error = start(b, count<WORD>, COUNT_THREADS, sizeof(count_shared));
+        error = start(b, count<WORD>, threads, count_room(threads));
     if (!error && any_frame<WORD>(b, true))
         error = start(b, count_matches<WORD>, MATCH_THREADS, sizeof(match_shared));
     return error;
@@ -66,13 +77,15 @@ template <typename WORD> cudaError_t count_frames(const cuda_batch *b)
 template <typename WORD, bool MATCHES> cudaError_t encode_frames(const cuda_batch *b)
 {
     using namespace bale_cusz;
+    const unsigned threads = MATCHES ? CELL_THREADS : cell_threads(b);
 
     if (!any_frame<WORD>(b, MATCHES))
         return cudaSuccess;
     return bale_launch::in_order(
-        [=] { return start(b, measure<WORD, MATCHES>, ENCODE_THREADS, MEASURE_ROOM<MATCHES>); },
+        [=] { return start(b, measure<WORD, MATCHES>, threads, measure_room<MATCHES>(threads)); },
         [=] {
-            return start(b, bale_cusz::encode<WORD, MATCHES>, ENCODE_THREADS, ENCODE_ROOM<MATCHES>);
+            return start(b, bale_cusz::encode<WORD, MATCHES>, threads,
+                         encode_room<MATCHES>(threads));
         });
 }
 
@@ -86,7 +99,7 @@ cudaError_t encode(const cuda_batch *b)
             return cudaMemsetAsync(b->lists.parts, 0, b->frame_count * (size_t)BALE_CUDA_PART,
                                    b->stream);
         },
-        [=] { return start(b, sample, COUNT_THREADS, 0); },
+        [=] { return start(b, sample, cell_threads(b), 0); },
         [=] { return count_frames<uint32_t>(b); }, [=] { return count_frames<uint64_t>(b); },
         [=] {
             return bale_launch::start(learn, b->frame_count, LEARN_THREADS, 0, b->stream, b->chunks,

@@ -4,8 +4,7 @@
 #define BALE_KERNELS_CUSZ_ENCODE_CUH
 
 #include "kernels/codec/shared.cuh"
-#include "kernels/cusz/bits.cuh"
-#include "kernels/cusz/measure.cuh"
+#include "kernels/cusz/write.cuh"
 
 namespace bale_cusz
 {
@@ -20,21 +19,21 @@ union alignas(16) bench {
 };
 
 struct encode_shared {
-    bench benches[ENCODE_WARPS];
     coder codes;
     measures m;                  /* if groups are measured again */
     uint32_t bits[GROUPS + 1];   /* of groups, then where they begin */
     uint32_t listed[GROUPS + 1]; /* the same of listed elements */
     uint16_t open[GROUPS];       /* zeros before a group */
-    uint32_t sums[ENCODE_WARPS];
+    uint32_t sums[CELL_THREADS_MAX / 32];
     uint32_t last_word;
+    bench benches[1]; /* as many as there are warps; then their matchers */
 };
 
 /* By a block: turns sizes[0, count) into offsets, and sets sizes[count] to the end of the last. */
 __device__ inline void place_sizes(encode_shared *s, uint32_t *sizes, uint32_t count)
 {
-    constexpr uint32_t MOST = (GROUPS + ENCODE_THREADS - 1) / ENCODE_THREADS;
-    const uint32_t each = (count + ENCODE_THREADS - 1) / ENCODE_THREADS;
+    constexpr uint32_t MOST = (GROUPS + CELL_THREADS - 1) / CELL_THREADS;
+    const uint32_t each = (count + blockDim.x - 1) / blockDim.x;
     const uint32_t begin = min(threadIdx.x * each, count), end = min(begin + each, count);
     uint32_t v[MOST], sum = 0, before = 0;
 
@@ -56,69 +55,9 @@ __device__ inline void place_sizes(encode_shared *s, uint32_t *sizes, uint32_t c
             sizes[begin + k] = before;
         before += v[k];
     }
-    if (threadIdx.x == ENCODE_THREADS - 1)
+    if (threadIdx.x == blockDim.x - 1)
         sizes[count] = before;
     __syncthreads();
-}
-
-/* By a warp: what a group becomes. room: of the warp. */
-template <typename WORD, bool QUICK, bool MATCHES>
-__device__ inline void
-write_group(const work<WORD, QUICK, MATCHES> &w, const words_of_lane<WORD> &own, uint32_t group,
-            const uint16_t *places, uint32_t open, uint32_t at, const target &to, uint32_t *room)
-{
-    const uint32_t lane = bale_warp::lane(), nonzero = w.runs ? own.nonzero() : 0;
-    uint32_t run = 0, behind = 0;
-    packed_codes first, second; /* halves of the lane's words */
-
-    if (w.runs) {
-        const uint32_t any = __ballot_sync(ALL, nonzero != 0);
-        const uint32_t upto = words_upto_last(nonzero, any), there = w.words_of(group);
-        run = zeros_before(nonzero, any, open) - ((uint32_t)__ffs((int)nonzero) - 1);
-        if (lane == 31 && w.ends_segment(group))
-            behind = any ? there - upto : open + there;
-    }
-    put_words<EACH / 2, EACH>(&second, w, own, nonzero, places,
-                              put_words<0, EACH / 2>(&first, w, own, nonzero, places, run));
-    put_run(&second, *w.codes, behind);
-    const uint32_t bits = first.count + second.count, upto = bale_warp::inclusive_sum(bits);
-    const uint32_t end = at % 32 + __shfl_sync(ALL, upto, 31), count = (end + 31) / 32;
-    for (uint32_t k = lane; k < count; k += 32)
-        room[k] = 0;
-    __syncwarp();
-    placed_codes placed = {room, at % 32 + upto - bits};
-    if (first.count > 64 || second.count > 64) {
-        put_words<EACH / 2, EACH>(&placed, w, own, nonzero, places,
-                                  put_words<0, EACH / 2>(&placed, w, own, nonzero, places, run));
-        put_run(&placed, *w.codes, behind);
-    } else if (bits > 64) {
-        placed.put(first.bits, first.count);
-        placed.put(second.bits, second.count);
-    } else if (bits > 0) {
-        placed.put(second.count < 64 ? first.bits << second.count | second.bits : second.bits,
-                   bits);
-    }
-    __syncwarp();
-    for (uint32_t k = lane; k < count; k += 32)
-        to.put(at / 32 + k, room[k], (k == 0 && at % 32) || (k + 1 == count && end % 32));
-    __syncwarp();
-}
-
-/* By a warp: the listed elements of a group, of which the first has number `at`. */
-template <typename WORD, bool QUICK>
-__device__ inline void write_list(const differences<WORD, QUICK> &d, uint32_t group, uint8_t *list,
-                                  uint32_t count, uint32_t at)
-{
-    const row<WORD> elements = {list + 4 * (size_t)count};
-    uint32_t mask = listed_of(d, group);
-
-    at += bale_warp::inclusive_sum((uint32_t)__popc(mask)) - (uint32_t)__popc(mask);
-    for (; mask; mask &= mask - 1, at++) {
-        const uint32_t i =
-            group * GROUP + EACH * bale_warp::lane() + (uint32_t)__ffs((int)mask) - 1;
-        put32(list + 4 * (size_t)at, i);
-        elements.store(at, d.elements.load(i));
-    }
 }
 
 /* Where a block writes its groups, and a chunk's list. */
@@ -137,15 +76,24 @@ __device__ inline void write_range(const encode_shared *s, const work<WORD, QUIC
 {
     const uint32_t segment = begin / w.groups_of_segment() * w.groups_of_segment();
     const uint16_t *places = places_of(w, segment);
-    group_reader<WORD, QUICK> words(w.d, w.st, begin * GROUP);
+    group_reader<WORD, QUICK> reader(w.d, w.st);
+    kept_reader<work<WORD, QUICK, MATCHES>> counts(w, begin, end);
 
     for (uint32_t i = begin; i < end; i++) {
-        if (s->bits[i + 1] > s->bits[i]) {
-            words.move(i * GROUP);
-            const words_of_lane<WORD> own = words.next(w.l.elements);
-            __syncwarp();
-            write_group(w, own, i, places ? places + (i - segment) * GROUP : places, s->open[i],
-                        out.bits + s->bits[i], out.to, room);
+        uint32_t entry;
+        bool literals;
+        const uint32_t kept = counts.next(&entry, &literals), at = out.bits + s->bits[i];
+        const uint32_t behind = out.bits + s->bits[i + 1], open = s->open[i];
+        const uint16_t *const own = places ? places + (i - segment) * GROUP : places;
+        if (behind > at) {
+            if (w.runs && kept <= FEW && literals)
+                write_few<true>(w, i, kept, entry, open, at, behind, out.to, room);
+            else if (w.runs && kept <= FEW)
+                write_few<false>(w, i, kept, entry, open, at, behind, out.to, room);
+            else if (kept != NONE_KEPT)
+                write_group(w, kept_words(w, i, kept), i, own, open, at, out.to, room);
+            else
+                write_group(w, reader.at(i * GROUP, w.l.elements), i, own, open, at, out.to, room);
         }
         if (!QUICK && out.list && i < out.own.end && s->listed[i + 1] > s->listed[i])
             write_list(w.d, i, out.list, w.l.listed, s->listed[i]);
@@ -173,7 +121,7 @@ __device__ inline void write_beyond(const encode_shared *s, const work<WORD, QUI
 /* By a block: makes zeros of words that groups share. */
 __device__ inline void clear_shared_words(const encode_shared *s, const destination &out)
 {
-    for (uint32_t i = out.own.begin + threadIdx.x; i <= out.own.end; i += ENCODE_THREADS) {
+    for (uint32_t i = out.own.begin + threadIdx.x; i <= out.own.end; i += blockDim.x) {
         const uint32_t at = (out.bits + s->bits[i]) / 32;
         if (at >= out.to.begin && at < out.to.end && at != out.to.last)
             out.to.words[at] = 0;
@@ -190,7 +138,7 @@ __device__ inline void write_groups(encode_shared *s, const work<WORD, QUICK, MA
     const uint32_t begin_at = bits + s->bits[own.begin], end_at = bits + s->bits[own.end];
     const uint32_t warp = threadIdx.x / 32, mine = own.end - own.begin;
     const uint32_t each =
-        MATCHES ? w.groups_of_segment() : (mine + ENCODE_WARPS - 1) / ENCODE_WARPS;
+        MATCHES ? w.groups_of_segment() : (mine + blockDim.x / 32 - 1) / (blockDim.x / 32);
     const destination out = {{(uint32_t *)packed, first ? begin_at / 32 : (begin_at + 31) / 32,
                               (end_at + 31) / 32, end > 0 ? (end - 1) / 32 : 0, &s->last_word},
                              bits,
@@ -202,7 +150,7 @@ __device__ inline void write_groups(encode_shared *s, const work<WORD, QUICK, MA
         s->last_word = 0;
     clear_shared_words(s, out);
     __syncthreads();
-    for (uint32_t begin = own.begin + warp * each; begin < own.end; begin += ENCODE_WARPS * each)
+    for (uint32_t begin = own.begin + warp * each; begin < own.end; begin += blockDim.x / 32 * each)
         write_range(s, w, begin, min(begin + each, own.end), out, s->benches[warp].codes);
     if (warp == 0 && out.to.end > out.to.begin)
         write_beyond(s, w, out, s->benches[warp].codes);
@@ -232,10 +180,10 @@ __device__ inline void write_chunk_head(const encode_shared *s, const layout &l,
         if (l.listed)
             put32(out + 1, l.listed);
     }
-    for (uint32_t i = threadIdx.x; i < l.lead + l.tail; i += ENCODE_THREADS)
+    for (uint32_t i = threadIdx.x; i < l.lead + l.tail; i += blockDim.x)
         out[l.lengths - l.lead - l.tail + i] =
             raw[i < l.lead ? i : i + l.elements * (uint32_t)sizeof(WORD)];
-    for (uint32_t i = threadIdx.x; i < l.segments; i += ENCODE_THREADS) {
+    for (uint32_t i = threadIdx.x; i < l.segments; i += blockDim.x) {
         const uint32_t bits = segment_at(s, l, i + 1) - segment_at(s, l, i);
         out[l.lengths + 2 * i] = (uint8_t)bits;
         out[l.lengths + 2 * i + 1] = (uint8_t)(bits >> 8);
@@ -255,7 +203,7 @@ __device__ inline verdict place(encode_shared *s, const head &h, const cuda_chun
         s->last_word = SEGMENTS;
     place_sizes(s, s->bits, count);
     place_sizes(s, s->listed, count);
-    for (uint32_t i = threadIdx.x; i < l->segments; i += ENCODE_THREADS)
+    for (uint32_t i = threadIdx.x; i < l->segments; i += blockDim.x)
         if (segment_at(s, *l, i + 1) - segment_at(s, *l, i) > UINT16_MAX)
             atomicMin(&s->last_word, i);
     __syncthreads();
@@ -277,7 +225,7 @@ __device__ inline void load_measures(encode_shared *s, const cuda_lists &lists, 
 {
     const uint32_t each = BALE_CUDA_CELL / size / GROUP;
 
-    for (uint32_t i = threadIdx.x; i < count; i += ENCODE_THREADS) {
+    for (uint32_t i = threadIdx.x; i < count; i += blockDim.x) {
         const cell_work *from = work_of_cell(lists, first + i / each);
         s->bits[i] = from->bits[i % each];
         s->listed[i] = from->listed[i % each];
@@ -295,7 +243,7 @@ __device__ inline void measure_again(encode_shared *s, const work<WORD, QUICK, M
     __syncthreads();
     for (uint32_t begin = 0; begin < count; begin += each) {
         measure_groups(w, lists, first, first + begin / each, &s->m);
-        for (uint32_t k = threadIdx.x; k < min(each, count - begin); k += ENCODE_THREADS) {
+        for (uint32_t k = threadIdx.x; k < min(each, count - begin); k += blockDim.x) {
             s->bits[begin + k] = s->m.bits[k];
             s->listed[begin + k] = s->m.listed[k];
             s->open[begin + k] = s->m.open[k];
@@ -327,18 +275,21 @@ __device__ inline uint32_t encode_share(encode_shared *s, work<WORD, QUICK, MATC
     }
     if (v != FITS)
         return 0;
+    const uint32_t length = (uint32_t)(w.l.bits + w.l.list + (s->bits[count] + 7) / 8);
+    if (length > room_before_kept(lists, chunk) - sizeof(uint32_t))
+        w.kept = nullptr; /* written over */
     write_groups(s, w, own, c == chunk.first, out);
     if (c != chunk.first)
         return 0;
     write_chunk_head<WORD>(s, w.l, lists.raw + (size_t)c * BALE_CUDA_CELL, out);
-    return (uint32_t)(w.l.bits + w.l.list + (s->bits[count] + 7) / 8);
+    return length;
 }
 
 template <typename WORD, bool MATCHES>
 __device__ inline uint32_t encode_cell(encode_shared *s, const cell &x, const cuda_lists &lists)
 {
     stage *st = &s->benches[threadIdx.x / 32].words;
-    matcher *m = (matcher *)(s + 1) + threadIdx.x / 32;
+    matcher *m = (matcher *)(s->benches + blockDim.x / 32) + threadIdx.x / 32;
     layout l;
     head h;
 
@@ -352,15 +303,15 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const cell &x, const cu
 }
 
 /* Shared memory of a block. */
-template <bool MATCHES>
-constexpr size_t ENCODE_ROOM = sizeof(encode_shared) +
-                               (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
+template <bool MATCHES> constexpr size_t encode_room(uint32_t threads)
+{
+    return sizeof(encode_shared) - sizeof(bench) +
+           threads / 32 * (sizeof(bench) + (MATCHES ? sizeof(matcher) : 0));
+}
 
-/* Writes the chunks, when measure() is done with all of them. More blocks of a multiprocessor are
- * worth more than some registers in memory: 4 with words of 32 bits, 3 with those of 64; with
- * matches, shared memory has room for one. */
+/* Writes the chunks, when measure() is done with all of them. */
 template <typename WORD, bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 5 - sizeof(WORD) / 4)
+__global__ void __launch_bounds__(MATCHES ? CELL_THREADS : CELL_THREADS_MAX)
     encode(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;

@@ -20,16 +20,16 @@ __device__ inline uint32_t log2_q16(uint32_t n)
 
 /* By a block: about how many bits Huffman's codes take, in 1/65536 (learn.c). count: of the
  * thread's token. */
-__device__ inline uint64_t estimate(learn_shared *s, uint32_t count)
+__device__ inline uint64_t estimate(block_sums *sums, uint32_t count)
 {
-    uint64_t total = sum_of_all(s, count), bits = 0;
-    uint64_t sum = sum_of_all(s, count ? (uint64_t)count * log2_q16(count) : 0);
+    uint64_t total = sums->sum(count), bits = 0;
+    uint64_t sum = sums->sum(count ? (uint64_t)count * log2_q16(count) : 0);
 
     for (;;) {
-        const uint32_t most = most_of_all(s, count);
+        const uint32_t most = sums->most(count);
         if (most == total || (uint64_t)most * 5 <= total * 2)
             break;
-        const uint32_t first = most_of_all(s, count == most ? TOKENS - threadIdx.x : 0);
+        const uint32_t first = sums->most(count == most ? TOKENS - threadIdx.x : 0);
         bits += total << 16;
         total -= most;
         sum -= (uint64_t)most * log2_q16(most);
@@ -60,54 +60,70 @@ __device__ inline void join_nodes(tree *t, uint32_t leaves)
     }
 }
 
+/* By a block: brings the tokens that occur together, in their order. Returns how many there are. */
+__device__ inline uint32_t gather_leaves(learn_shared *s)
+{
+    const uint32_t token = threadIdx.x, occur = __ballot_sync(ALL, s->counts[token] > 0);
+    uint32_t before = 0, all = 0;
+
+    if (bale_warp::lane() == 0)
+        s->occur[token / 32] = occur;
+    __syncthreads();
+#pragma unroll
+    for (uint32_t group = 0; group < LEARN_WARPS; group++) {
+        before += group < token / 32 ? (uint32_t)__popc(s->occur[group]) : 0;
+        all += (uint32_t)__popc(s->occur[group]);
+    }
+    if (s->counts[token] > 0)
+        s->leaves[before + (uint32_t)__popc(occur & bale_warp::lower_lanes())] = (uint16_t)token;
+    __syncthreads();
+    return all;
+}
+
 /* By a block: Huffman's code lengths for counts, which two or more tokens have. */
 __device__ inline void lengths_huffman(learn_shared *s)
 {
     tree *t = &s->tree_;
-    const uint32_t token = threadIdx.x;
-    uint32_t own = s->counts[token];
-    const uint32_t leaves = (uint32_t)sum_of_all(s, own > 0);
+    const uint32_t thread = threadIdx.x, leaves = gather_leaves(s);
+    const uint32_t token = thread < leaves ? s->leaves[thread] : 0;
+    uint32_t own = thread < leaves ? s->counts[token] : 0;
 
     for (bool long_ = true; long_;) {
         uint32_t rank = 0, depth = 0;
-        /* Those that do not occur are the greatest then. */
-        for (uint32_t other = 0; own > 0 && other < TOKENS; other++) {
-            const uint32_t count = s->counts[other] - 1;
-            rank += count < own - 1 || (count == own - 1 && other < token);
-        }
-        for (uint32_t i = token; i < TOKENS + 2; i += LEARN_THREADS) {
+        s->occurs[thread] = own;
+        __syncthreads();
+        for (uint32_t other = 0; thread < leaves && other < leaves; other++)
+            rank += s->occurs[other] < own + (other < thread);
+        for (uint32_t i = thread; i < TOKENS + 2; i += LEARN_THREADS) {
             t->joined[i] = NONE;
             if (i >= leaves)
                 t->count[i] = NONE;
         }
-        if (own > 0) {
+        if (thread < leaves) {
             t->count[rank] = own;
             t->token[rank] = (uint16_t)token;
         }
         __syncthreads();
-        if (token == 0)
+        if (thread == 0)
             join_nodes(t, leaves);
         __syncthreads();
-        if (token < leaves) {
+        if (thread < leaves) {
             depth = 1;
-            for (uint32_t at = t->parent[token]; at + 2 < leaves; at = t->parent[leaves + at])
+            for (uint32_t at = t->parent[thread]; at + 2 < leaves; at = t->parent[leaves + at])
                 depth++;
-            s->b.length[t->token[token]] = (uint8_t)min(depth, 255u);
+            s->b.length[t->token[thread]] = (uint8_t)min(depth, 255u);
         }
         long_ = __syncthreads_or(depth > CUSZ_LENGTH_MAX);
         own = (own + 1) / 2;
-        if (long_)
-            s->counts[token] = own;
-        __syncthreads();
     }
 }
 
 /* By a block: lengths that are nearly equal, for all counts above zero. */
-__device__ inline void lengths_equal(learn_shared *s)
+__device__ inline void lengths_equal(learn_shared *s, block_sums *sums)
 {
     const uint32_t token = threadIdx.x;
     const bool occurs = s->counts[token] > 0;
-    const uint32_t used = (uint32_t)sum_of_all(s, occurs);
+    const uint32_t used = (uint32_t)sums->sum(occurs);
     uint32_t length = 1, rank = 0;
 
     while (1u << length < used)
@@ -128,23 +144,23 @@ __device__ inline uint32_t low_bits(uint32_t token)
 }
 
 /* By a block: about how many bits tokens with matches take, in 1/65536. */
-__device__ inline uint64_t estimate_matches(learn_shared *s, uint32_t count)
+__device__ inline uint64_t estimate_matches(block_sums *sums, uint32_t count)
 {
-    const uint64_t low = sum_of_all(s, (uint64_t)count * low_bits(threadIdx.x));
+    const uint64_t low = sums->sum((uint64_t)count * low_bits(threadIdx.x));
 
-    return estimate(s, count) + (low << 16);
+    return estimate(sums, count) + (low << 16);
 }
 
 /* By a block: makes code lengths for tokens with matches, long ones only or short ones, too. */
-__device__ inline void choose_matches(learn_shared *s)
+__device__ inline void choose_matches(learn_shared *s, block_sums *sums)
 {
     const uint32_t token = threadIdx.x, is_run = token < CUSZ_RUNS;
     const bool is_long = token < CUSZ_FAR ? token == 0 || token > 2 : token > CUSZ_FAR + 1;
     const uint32_t few = token < CUSZ_TOKENS ? s->t.counts[token] + is_run : 0;
     const uint32_t many = token < CUSZ_TOKENS ? s->t.many[token] + (is_run && is_long) : 0;
-    const uint64_t bits = estimate_matches(s, many);
+    const uint64_t bits = estimate_matches(sums, many);
 
-    s->counts[token] = bits <= estimate_matches(s, few) ? many : few;
+    s->counts[token] = bits <= estimate_matches(sums, few) ? many : few;
     s->b.length[token] = 0;
     __syncthreads();
     lengths_huffman(s);
@@ -152,16 +168,18 @@ __device__ inline void choose_matches(learn_shared *s)
 
 /* By a block: makes code lengths for what was counted; *low_runs: becomes whether runs are taken.
  * Returns the thread's token's count. */
-__device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline, bool *low_runs)
+__device__ inline uint32_t choose_codes(learn_shared *s, block_sums *sums, uint32_t pipeline,
+                                        bool *low_runs)
 {
     const uint32_t token = threadIdx.x;
     const uint32_t single = token < CUSZ_TOKENS ? s->t.counts[token] : 0;
     const uint32_t with_runs = token < CUSZ_RUNS ? s->runs[token] : single;
 
     if (pipeline == BALE_PIPELINE_AUTO) {
-        const uint64_t low = sum_of_all(s, token < CUSZ_RUNS ? (uint64_t)with_runs * token : 0);
-        const uint64_t runs = estimate(s, with_runs) + (low << 16);
-        pipeline = runs < estimate(s, single) ? BALE_PIPELINE_RLE_HUFFMAN : BALE_PIPELINE_HUFFMAN;
+        const uint64_t low = sums->sum(token < CUSZ_RUNS ? (uint64_t)with_runs * token : 0);
+        const uint64_t runs = estimate(sums, with_runs) + (low << 16);
+        pipeline =
+            runs < estimate(sums, single) ? BALE_PIPELINE_RLE_HUFFMAN : BALE_PIPELINE_HUFFMAN;
     }
     *low_runs = pipeline != BALE_PIPELINE_HUFFMAN;
     const uint32_t count = pipeline == BALE_PIPELINE_HUFFMAN
@@ -171,21 +189,21 @@ __device__ inline uint32_t choose_codes(learn_shared *s, uint32_t pipeline, bool
     s->b.length[token] = 0;
     __syncthreads();
     if (pipeline == BALE_PIPELINE_RLE)
-        lengths_equal(s);
+        lengths_equal(s, sums);
     else
         lengths_huffman(s);
     return count;
 }
 
 /* By a block: the log2 of the most elements that take CUSZ_SEGMENT_BITS on average. */
-__device__ inline uint32_t choose_segment(learn_shared *s, uint32_t count, bool low_runs,
-                                          uint32_t elements)
+__device__ inline uint32_t choose_segment(const learn_shared *s, block_sums *sums, uint32_t count,
+                                          bool low_runs, uint32_t elements)
 {
     const uint32_t token = threadIdx.x;
     const uint32_t low = token >= CUSZ_CLASSES ? (token - CUSZ_CLASSES) / 4 + CUSZ_CLASS_LOG2 - 2
                          : token < CUSZ_RUNS && low_runs ? token
                                                          : 0;
-    const uint64_t bits = sum_of_all(s, (uint64_t)count * (s->b.length[token] + low));
+    const uint64_t bits = sums->sum((uint64_t)count * (s->b.length[token] + low));
     uint32_t log2 = CUSZ_SEGMENT_MAX;
 
     while (log2 > CUSZ_SEGMENT_MIN && bits << log2 > (uint64_t)elements * CUSZ_SEGMENT_BITS)
@@ -253,6 +271,7 @@ __global__ void __launch_bounds__(LEARN_THREADS)
 {
     __shared__ learn_shared shared;
     learn_shared *const s = &shared;
+    block_sums sums(s);
     const uint32_t f = blockIdx.x, thread = threadIdx.x;
     const cuda_frame &frame = frames[f];
     const subject of = subject_of(frame, chunks[frame.first].chunk_size);
@@ -272,11 +291,11 @@ __global__ void __launch_bounds__(LEARN_THREADS)
     uint32_t segment_log2 = CUSZ_PIECE_LOG2;
     bool low_runs = false;
     if (of.matches) {
-        choose_matches(s);
+        choose_matches(s, &sums);
     } else {
         add_runs(s, of, chunks, frame, lists, pipeline != BALE_PIPELINE_AUTO);
-        const uint32_t count = choose_codes(s, pipeline, &low_runs);
-        segment_log2 = choose_segment(s, count, low_runs, frame.raw_length / of.size);
+        const uint32_t count = choose_codes(s, &sums, pipeline, &low_runs);
+        segment_log2 = choose_segment(s, &sums, count, low_runs, frame.raw_length / of.size);
     }
     make_codes(&s->b, &s->fine);
     if (thread < CUSZ_TOKENS)

@@ -3,7 +3,7 @@
 #ifndef BALE_KERNELS_CUSZ_MATCH_CUH
 #define BALE_KERNELS_CUSZ_MATCH_CUH
 
-#include "kernels/cusz/subject.cuh"
+#include "kernels/cusz/groups.cuh"
 #include "kernels/lzss/encode.cuh"
 
 namespace bale_cusz

@@ -31,9 +31,9 @@ __device__ inline groups groups_of(uint32_t cell_, uint32_t size, uint32_t count
 
 /* By a lane: bits of its words; if zeros are written as runs, of what is between the first and the
  * last that is not zero. */
-template <typename WORD, bool QUICK, bool MATCHES>
-__device__ inline uint32_t bits_of_words(const work<WORD, QUICK, MATCHES> &w,
-                                         const words_of_lane<WORD> &own, uint32_t nonzero)
+template <bool LITERALS, typename WORK, typename WORD>
+__device__ inline uint32_t bits_of_words(const WORK &w, const words_of_lane<WORD> &own,
+                                         uint32_t nonzero)
 {
     const uint32_t writes = w.runs ? nonzero : (1u << own.there) - 1;
     uint32_t bits = w.runs ? w.codes->gaps[nonzero] : 0, low;
@@ -41,7 +41,7 @@ __device__ inline uint32_t bits_of_words(const work<WORD, QUICK, MATCHES> &w,
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++)
         if (writes >> k & 1)
-            bits += (code_of(*w.codes, own.words[k], &low) & 15) + low;
+            bits += (code_of<LITERALS>(*w.codes, own.words[k], &low) & 15) + low;
     return bits;
 }
 
@@ -56,7 +56,7 @@ __device__ inline uint32_t bits_of_matches(const coder &codes, const words_of_la
         const uint32_t place = place_of(places, k);
         uint32_t low;
         if (place == ALONE) {
-            bits += (code_of(codes, own.words[k], &low) & 15) + low;
+            bits += (code_of<false>(codes, own.words[k], &low) & 15) + low;
         } else if (place != COVERED) {
             const uint32_t token = match_token(place);
             bits += (codes.tokens[token] & 15) + match_low(token) + match_distance_bits(token);
@@ -78,14 +78,14 @@ __device__ inline uint32_t listed_of(const differences<WORD, QUICK> &d, uint32_t
 
 /* By a warp: measures a group, number k of the cell, but for the zeros before its first word that
  * is not zero and behind the last. */
-template <typename WORD, bool QUICK, bool MATCHES>
+template <bool LITERALS, typename WORD, bool QUICK, bool MATCHES, typename NUMBER>
 __device__ inline void measure_group(const work<WORD, QUICK, MATCHES> &w,
-                                     const words_of_lane<WORD> &own, uint32_t group,
+                                     const words_of_lane<NUMBER> &own, uint32_t group,
                                      const uint16_t *places, uint32_t k, measures *to)
 {
     const uint32_t nonzero = w.runs ? own.nonzero() : 0;
     uint32_t bits =
-        MATCHES ? bits_of_matches(*w.codes, own, places) : bits_of_words(w, own, nonzero);
+        MATCHES ? bits_of_matches(*w.codes, own, places) : bits_of_words<LITERALS>(w, own, nonzero);
 
     if (w.runs) {
         const uint32_t any = __ballot_sync(ALL, nonzero != 0);
@@ -102,6 +102,39 @@ __device__ inline void measure_group(const work<WORD, QUICK, MATCHES> &w,
     const uint32_t listed =
         QUICK ? 0 : __reduce_add_sync(ALL, (uint32_t)__popc(listed_of(w.d, group)));
     if (bale_warp::lane() == 0) {
+        to->bits[k] = bits;
+        to->listed[k] = (uint16_t)listed;
+    }
+}
+
+/* By a warp: the same of a group of which so many words are kept, if zeros are written as runs.
+ * entry: the lane's one of the first 32. */
+template <bool LITERALS, typename WORD, bool QUICK, bool MATCHES>
+__device__ inline void measure_few(const work<WORD, QUICK, MATCHES> &w, uint32_t group,
+                                   uint32_t count, uint32_t entry, uint32_t k, measures *to)
+{
+    const uint32_t *few = w.kept[group].few;
+    uint32_t bits = 0, behind = 0; /* the last place so far */
+
+    for (uint32_t first = 0; first < count; first += 32) {
+        const uint32_t i = first + bale_warp::lane();
+        if (first > 0)
+            entry = i < count ? few[i] : 0;
+        const uint32_t place = entry >> 16, other = __shfl_up_sync(ALL, place + 1, 1);
+        const uint32_t run = place - (bale_warp::lane() == 0 ? behind : other);
+        uint32_t low;
+        if (i < count)
+            bits += (code_of<LITERALS>(*w.codes, entry & 0xffff, &low) & 15) + low +
+                    (i > 0 ? run_bits(*w.codes, run) : 0);
+        if (i == 0)
+            to->lead[k] = (uint16_t)place;
+        behind = __shfl_sync(ALL, place + 1, (int)min(31u, count - first - 1));
+    }
+    bits = __reduce_add_sync(ALL, bits);
+    const uint32_t listed =
+        QUICK ? 0 : __reduce_add_sync(ALL, (uint32_t)__popc(listed_of(w.d, group)));
+    if (bale_warp::lane() == 0) {
+        to->upto[k] = (uint16_t)behind;
         to->bits[k] = bits;
         to->listed[k] = (uint16_t)listed;
     }
@@ -156,14 +189,29 @@ __device__ inline void measure_groups(const work<WORD, QUICK, MATCHES> &w, const
     const groups of = groups_of(c - first, sizeof(WORD), w.groups());
     const uint32_t count = of.end - of.begin, warp = threadIdx.x / 32;
     const uint32_t each =
-        MATCHES ? w.groups_of_segment() : (count + ENCODE_WARPS - 1) / ENCODE_WARPS;
+        MATCHES ? w.groups_of_segment() : (count + blockDim.x / 32 - 1) / (blockDim.x / 32);
 
-    for (uint32_t begin = warp * each; begin < count; begin += ENCODE_WARPS * each) {
+    for (uint32_t begin = warp * each; begin < count; begin += blockDim.x / 32 * each) {
         const uint16_t *places = places_of(w, of.begin + begin);
-        group_reader<WORD, QUICK> words(w.d, w.st, (of.begin + begin) * GROUP);
-        for (uint32_t k = begin; k < min(begin + each, count); k++)
-            measure_group(w, words.next(w.l.elements), of.begin + k,
-                          places ? places + (k - begin) * GROUP : places, k, to);
+        const uint32_t end = min(begin + each, count);
+        group_reader<WORD, QUICK> reader(w.d, w.st);
+        kept_reader<work<WORD, QUICK, MATCHES>> counts(w, of.begin + begin, of.begin + end);
+        for (uint32_t k = begin; k < end; k++) {
+            uint32_t entry;
+            bool literals;
+            const uint32_t group = of.begin + k, kept = counts.next(&entry, &literals);
+            const uint16_t *const own = places ? places + (k - begin) * GROUP : places;
+            if (w.runs && kept <= FEW && literals)
+                measure_few<true>(w, group, kept, entry, k, to);
+            else if (w.runs && kept <= FEW)
+                measure_few<false>(w, group, kept, entry, k, to);
+            else if (kept != NONE_KEPT && literals)
+                measure_group<true>(w, kept_words(w, group, kept), group, own, k, to);
+            else if (kept != NONE_KEPT)
+                measure_group<false>(w, kept_words(w, group, kept), group, own, k, to);
+            else
+                measure_group<false>(w, reader.at(group * GROUP, w.l.elements), group, own, k, to);
+        }
     }
     __syncthreads();
     if (w.runs && threadIdx.x < count) {
@@ -176,9 +224,9 @@ __device__ inline void measure_groups(const work<WORD, QUICK, MATCHES> &w, const
 }
 
 struct measure_shared {
-    stage stages[ENCODE_WARPS];
     coder codes;
     measures m;
+    stage stages[1]; /* as many as there are warps; then their matchers */
 };
 
 /* By a block: loads what a chunk is encoded with. False: it is not. */
@@ -206,7 +254,9 @@ __device__ inline work<WORD, QUICK, MATCHES> work_of(const cell &x, const cuda_l
             codes,
             !MATCHES && (codes->tokens[1] & 15) > 0,
             st,
-            m};
+            m,
+            MATCHES ? nullptr : kept_groups(lists, x.chunk),
+            work_of_cell(lists, x.chunk.first)};
 }
 
 template <typename WORD, bool QUICK, bool MATCHES>
@@ -217,7 +267,7 @@ __device__ inline void measure_cell(measure_shared *s, const cell &x, const cuda
     const uint32_t warp = threadIdx.x / 32;
 
     measure_groups(work_of<WORD, QUICK, MATCHES>(x, lists, l, &s->codes, &s->stages[warp],
-                                                 (matcher *)(s + 1) + warp),
+                                                 (matcher *)(s->stages + blockDim.x / 32) + warp),
                    lists, x.chunk.first, blockIdx.x, &s->m);
     if (threadIdx.x < GROUPS_OF_CELL) {
         to->bits[threadIdx.x] = (uint16_t)s->m.bits[threadIdx.x];
@@ -227,13 +277,15 @@ __device__ inline void measure_cell(measure_shared *s, const cell &x, const cuda
 }
 
 /* Shared memory of a block. */
-template <bool MATCHES>
-constexpr size_t MEASURE_ROOM = sizeof(measure_shared) +
-                                (MATCHES ? ENCODE_WARPS * sizeof(matcher) : 0);
+template <bool MATCHES> constexpr size_t measure_room(uint32_t threads)
+{
+    return sizeof(measure_shared) - sizeof(stage) +
+           threads / 32 * (sizeof(stage) + (MATCHES ? sizeof(matcher) : 0));
+}
 
 /* Finds out how many bits the groups have. */
 template <typename WORD, bool MATCHES>
-__global__ void __launch_bounds__(ENCODE_THREADS, MATCHES ? 1 : 4)
+__global__ void __launch_bounds__(MATCHES ? CELL_THREADS : CELL_THREADS_MAX)
     measure(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     measure_shared *s = (measure_shared *)bale_shared::memory;

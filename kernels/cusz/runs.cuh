@@ -40,44 +40,60 @@ struct learn_shared {
     totals t;
     uint32_t runs[CUSZ_RUNS];
     uint32_t counts[TOKENS];
-    unsigned long long sums[LEARN_WARPS];
+    unsigned long long sums[2][LEARN_WARPS];
     tree tree_;
     book b;
     bool fine;
-    uint32_t occur[LEARN_WARPS]; /* tokens with a code, a bit each */
+    uint32_t occur[LEARN_WARPS]; /* tokens that occur, or with a code, a bit each */
+    uint16_t leaves[TOKENS];     /* tokens that occur */
+    uint32_t occurs[TOKENS];     /* how often these do */
     uint8_t halves[2 * TOKENS];  /* of the part, a byte each */
     uint32_t half_count[LEARN_WARPS];
 };
 
-/* By a block: the sum of all threads' values. */
-__device__ inline uint64_t sum_of_all(learn_shared *s, uint64_t value)
+/* By a block: sums of all threads' values and the like, in two places in turn: who reads one need
+ * not wait for who writes the next. */
+class block_sums
 {
-    uint64_t all = 0;
+  public:
+    __device__ block_sums(learn_shared *s) : s_(s)
+    {
+    }
 
-    value = warp_sum(value);
-    if (bale_warp::lane() == 0)
-        s->sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
-        all += s->sums[warp];
-    __syncthreads();
-    return all;
-}
+    __device__ uint64_t sum(uint64_t value)
+    {
+        uint64_t all = 0;
 
-/* By a block. */
-__device__ inline uint32_t most_of_all(learn_shared *s, uint32_t value)
-{
-    uint32_t most = 0;
+        exchange(warp_sum(value));
+#pragma unroll
+        for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
+            all += s_->sums[turn_][warp];
+        return all;
+    }
 
-    value = __reduce_max_sync(ALL, value);
-    if (bale_warp::lane() == 0)
-        s->sums[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
-        most = max(most, (uint32_t)s->sums[warp]);
-    __syncthreads();
-    return most;
-}
+    __device__ uint32_t most(uint32_t value)
+    {
+        uint32_t most = 0;
+
+        exchange(__reduce_max_sync(ALL, value));
+#pragma unroll
+        for (uint32_t warp = 0; warp < LEARN_WARPS; warp++)
+            most = max(most, (uint32_t)s_->sums[turn_][warp]);
+        return most;
+    }
+
+  private:
+    __device__ void exchange(uint64_t of_warp)
+    {
+        turn_ ^= 1;
+        if (bale_warp::lane() == 0)
+            s_->sums[turn_][threadIdx.x / 32] = of_warp;
+        __syncthreads();
+    }
+
+    learn_shared *s_;
+    uint32_t turn_ = 0;
+};
 
 /* Zeros of a lane's cell. */
 struct lane_zeros {
@@ -103,6 +119,9 @@ __device__ inline uint32_t zeros_before_lane(const lane_zeros &own, uint32_t bac
     }
     return sum;
 }
+
+constexpr uint32_t CELLS = CUSZ_CHUNK / BALE_CUDA_CELL; /* of a chunk at most */
+static_assert(CELLS <= 32 && 32 % CUSZ_RUNS == 0, "a lane for each");
 
 /* By a warp: the runs of a chunk whose first cell is c, if runs gain there or are asked for. A lane
  * has a cell. */
@@ -130,12 +149,15 @@ __device__ inline void add_chunk_runs(learn_shared *s, const subject &of, const 
         add_run(s->runs, open + own.z.lead);
     if (lane < cells && (lane % longest == longest - 1 || lane == cells - 1))
         add_run(s->runs, own.none ? open + own.z.count : own.z.trail);
-    if (lane < CUSZ_RUNS) {
-        uint32_t sum = 0;
-        for (uint32_t k = 0; k < cells; k++)
-            sum += work_of_cell(lists, c + k)->runs[lane];
-        atomicAdd(&s->runs[lane], sum);
+    /* Half of a warp has the runs of a cell. */
+    uint32_t sum = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < CELLS; k += 32 / CUSZ_RUNS) {
+        const uint32_t other = k + lane / CUSZ_RUNS;
+        if (other < cells)
+            sum += work_of_cell(lists, c + other)->runs[lane % CUSZ_RUNS];
     }
+    atomicAdd(&s->runs[lane % CUSZ_RUNS], sum);
 }
 
 /* By a block: the runs of all chunks. */

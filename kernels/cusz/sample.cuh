@@ -7,7 +7,8 @@
 
 namespace bale_cusz
 {
-constexpr unsigned COUNT_THREADS = 256, COUNT_WARPS = COUNT_THREADS / 32;
+/* Threads of a block. Where there are few cells, each takes a multiprocessor. */
+constexpr unsigned CELL_THREADS = 256, CELL_THREADS_MAX = 1024;
 constexpr uint32_t SAMPLE_DEEP = 4; /* loads that a thread has in flight */
 
 /* Sums over a frame's chunks, in the cell of its part until that is made; zeros at first. */
@@ -28,11 +29,17 @@ __device__ inline totals *totals_of(const cuda_lists &lists, uint32_t frame)
 /* The least of the orders that cost least. */
 __device__ inline uint32_t best_order(const unsigned long long costs[CUSZ_ORDERS], uint32_t orders)
 {
+    unsigned long long least = costs[0];
     uint32_t best = 0;
 
-    for (uint32_t i = 1; i < orders; i++)
-        if (costs[i] < costs[best])
+#pragma unroll
+    for (uint32_t i = 1; i < CUSZ_ORDERS; i++) {
+        const unsigned long long cost = costs[i];
+        if (i < orders && cost < least) {
+            least = cost;
             best = i;
+        }
+    }
     return best;
 }
 
@@ -60,6 +67,48 @@ template <typename WORD> __device__ inline uint32_t cost_of(WORD word)
     return upper ? 65 - __clz((int)upper) : 33 - __clz((int)lower);
 }
 
+/* The number that a quick word is, as a double: its bits behind those of 2^52 are 2^52 and them. */
+__device__ inline double number_of(uint32_t quick)
+{
+    const uint64_t bits = (uint64_t)0x43300000 << 32 | quick;
+    double sum;
+
+    memcpy(&sum, &bits, sizeof sum);
+    return __dadd_rn(sum, -(0x1p52 + type_of<uint32_t>::MAGIC_BITS));
+}
+
+__device__ inline double number_of(uint64_t quick)
+{
+    double sum;
+
+    memcpy(&sum, &quick, sizeof sum);
+    return __dadd_rn(sum, -0x1.8p52);
+}
+
+/* Whether the quick word is within its limit and stands for this element: then it is the word. */
+template <typename WORD> __device__ inline bool is_quick(const rounding &r, WORD quick, WORD raw)
+{
+    constexpr WORD HALF = (WORD)1 << (type_of<WORD>::QUICK_LOG2 - 1);
+    const typename type_of<WORD>::element x =
+        (typename type_of<WORD>::element)__dmul_rn(number_of(quick), r.step);
+    WORD bits;
+
+    memcpy(&bits, &x, sizeof bits);
+    return bits == raw && (WORD)(quick - type_of<WORD>::MAGIC_BITS + HALF) < 2 * HALF;
+}
+
+/* The word of an element of an array that may have quick words, or not. */
+template <typename WORD>
+__device__ inline WORD word_of(const rounding &r, bool may_be_quick, WORD raw)
+{
+    const WORD quick = quick_word(r, raw);
+    bool listed;
+
+    if (may_be_quick && is_quick(r, quick, raw))
+        return quick - type_of<WORD>::MAGIC_BITS;
+    return quantised(r, raw, &listed);
+}
+
 /* By a thread: adds the costs of element i for each order. Words at the corners of its box, of
  * which the order's bits say which strides lie between, are loaded before one is used. */
 template <typename WORD>
@@ -67,8 +116,8 @@ __device__ inline void add_costs(const differences<WORD, false> &d, const subjec
                                  uint32_t costs[CUSZ_ORDERS])
 {
     constexpr uint32_t CORNERS = 1u << (CUSZ_ORDERS - 1);
+    const bool quick = may_be_quick(s);
     WORD raw[CORNERS], rest = 0;
-    bool listed;
 
 #pragma unroll
     for (uint32_t k = 0; k < CORNERS; k++) {
@@ -82,7 +131,7 @@ __device__ inline void add_costs(const differences<WORD, false> &d, const subjec
             break;
 #pragma unroll
         for (uint32_t k = order ? 1u << (order - 1) : 0; k < 1u << order; k++) {
-            const WORD word = quantised(d.r, raw[k], &listed);
+            const WORD word = word_of(d.r, quick, raw[k]);
             rest = __popc(k) & 1 ? rest - word : rest + word;
         }
         costs[order] += cost_of(rest);
@@ -105,38 +154,20 @@ __device__ inline void look_closely(const rounding &r, WORD raw, findings *found
     found->large = found->large || folded(word) >> type_of<WORD>::QUICK_LOG2 != 0;
 }
 
-/* The number that a quick word is, as a double. */
-__device__ inline double number_of(uint32_t quick)
-{
-    const uint64_t bits = type_of<uint64_t>::MAGIC_BITS +
-                          (uint64_t)(int64_t)(int32_t)(quick - type_of<uint32_t>::MAGIC_BITS);
-    double sum;
-
-    memcpy(&sum, &bits, sizeof sum);
-    return __dadd_rn(sum, -0x1.8p52);
-}
-
-__device__ inline double number_of(uint64_t quick)
-{
-    double sum;
-
-    memcpy(&sum, &quick, sizeof sum);
-    return __dadd_rn(sum, -0x1.8p52);
-}
-
-/* If the quick word, within its limit, stands for this element, it is the word. */
+/* By a thread: 16 bytes. */
 template <typename WORD>
-__device__ inline void look_quickly(const rounding &r, WORD raw, findings *found)
+__device__ inline void look_quickly(const rounding &r, const uint4 &line, findings *found)
 {
-    constexpr WORD HALF = (WORD)1 << (type_of<WORD>::QUICK_LOG2 - 1);
-    const WORD quick = quick_word(r, raw);
-    const typename type_of<WORD>::element x =
-        (typename type_of<WORD>::element)__dmul_rn(number_of(quick), r.step);
-    WORD bits;
+    WORD words[sizeof line / sizeof(WORD)];
+    bool fine = true;
 
-    memcpy(&bits, &x, sizeof bits);
-    if (bits != raw || (WORD)(quick - type_of<WORD>::MAGIC_BITS + HALF) >= 2 * HALF)
-        look_closely(r, raw, found);
+    memcpy(words, &line, sizeof words);
+    for (WORD word : words)
+        fine = fine & is_quick(r, quick_word(r, word), word);
+    if (fine)
+        return;
+    for (WORD word : words)
+        look_closely(r, word, found);
 }
 
 /* By a thread: its part of the share, of an array that may have quick words: 16 bytes at a time. */
@@ -147,19 +178,15 @@ __device__ inline void look_in_lines(const differences<WORD, false> &d, share of
     const uint4 *from = (const uint4 *)(d.elements.at + (size_t)of.begin * sizeof(WORD));
     const uint32_t count = of.end - of.begin, lines = count / WORDS;
 
-    for (uint32_t first = threadIdx.x; first < lines; first += SAMPLE_DEEP * COUNT_THREADS) {
+    for (uint32_t first = threadIdx.x; first < lines; first += SAMPLE_DEEP * blockDim.x) {
         uint4 v[SAMPLE_DEEP] = {};
 #pragma unroll
         for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
-            if (first + k * COUNT_THREADS < lines)
-                v[k] = from[first + k * COUNT_THREADS];
+            if (first + k * blockDim.x < lines)
+                v[k] = from[first + k * blockDim.x];
 #pragma unroll
-        for (uint32_t k = 0; k < SAMPLE_DEEP; k++) {
-            WORD words[WORDS];
-            memcpy(words, &v[k], sizeof words);
-            for (WORD word : words)
-                look_quickly(d.r, word, found);
-        }
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
+            look_quickly<WORD>(d.r, v[k], found);
     }
     if (threadIdx.x < count % WORDS)
         look_closely(d.r, d.elements.load(of.end - 1 - threadIdx.x), found);
@@ -175,10 +202,10 @@ __device__ inline void sample_share(const differences<WORD, false> &d, const sub
     if (!found.large)
         look_in_lines(d, of, &found);
     else
-        for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += COUNT_THREADS)
+        for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += blockDim.x)
             look_closely(d.r, d.elements.load(i), &found);
     /* A share begins where a stretch of the sample may. */
-    for (uint32_t k = threadIdx.x;; k += COUNT_THREADS) {
+    for (uint32_t k = threadIdx.x;; k += blockDim.x) {
         const uint32_t begin = of.begin + k / CUSZ_SAMPLE_RUN * CUSZ_SAMPLE_EVERY;
         if (begin >= of.end)
             break;
@@ -232,7 +259,7 @@ template <typename WORD> __device__ inline void sample_cell(const cell &x, const
     sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t);
 }
 
-__global__ void __launch_bounds__(COUNT_THREADS)
+__global__ void __launch_bounds__(CELL_THREADS_MAX)
     sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
     cell x;

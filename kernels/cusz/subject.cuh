@@ -1,6 +1,5 @@
 /* cusz on the device: what is encoded: the elements of a chunk, and what is left of them behind a
- * prediction. Words are made of elements wherever they are needed, which takes less time than
- * keeping them. */
+ * prediction. */
 #ifndef BALE_KERNELS_CUSZ_SUBJECT_CUH
 #define BALE_KERNELS_CUSZ_SUBJECT_CUH
 
@@ -69,6 +68,9 @@ __device__ inline bool may_be_quick(const subject &s)
            (s.size == 8 || (s.r.inverse > 0x1p-120 && s.r.inverse < 0x1p120));
 }
 
+constexpr uint32_t EACH = 8, GROUP = 32 * EACH; /* words of a lane, side by side, and of a warp */
+constexpr uint32_t LINE = 4;                    /* words that a lane loads at once */
+
 /* A chunk's words, behind a prediction of an order. QUICK: they are quick words. */
 template <typename WORD, bool QUICK> struct differences {
     row<WORD> elements;
@@ -105,6 +107,12 @@ template <typename WORD, bool QUICK> struct differences {
     {
         const uint32_t first = begin - back, i = first + bale_warp::lane();
 
+        if (QUICK && begin + 32 * COUNT <= back) {
+#pragma unroll
+            for (uint32_t k = 0; k < COUNT; k++)
+                v[k] += ADDS ? type_of<WORD>::MAGIC_BITS : 0 - type_of<WORD>::MAGIC_BITS;
+            return;
+        }
         if (QUICK && begin >= back && first + 32 * COUNT <= count) {
             const WORD *from = (const WORD *)elements.at + i;
             WORD raw[COUNT];
@@ -135,6 +143,56 @@ template <typename WORD, bool QUICK> struct differences {
             combine<true, COUNT>(begin, row_stride + plane_stride, v);
         }
     }
+
+    /* Whether lines() does, too: quick words, of which LINE are there or not together. */
+    __device__ bool has_lines() const
+    {
+        return QUICK && (order < 2 || row_stride % LINE == 0) &&
+               (order < 3 || plane_stride % LINE == 0);
+    }
+
+    /* By a lane: the same of the words from i on, a multiple of LINE, and of those from `next` on.
+     * Those behind the chunk's end are anything. */
+    __device__ void lines(uint32_t i, uint32_t next, WORD v[2 * LINE]) const
+    {
+        WORD own[2 * LINE], row_[2 * LINE] = {}, plane[2 * LINE] = {}, both[2 * LINE] = {};
+
+        if (order >= 3) {
+            load_line(i, plane_stride, plane);
+            load_line(next, plane_stride, plane + LINE);
+        }
+        load_line(i, 0, own);
+        load_line(next, 0, own + LINE);
+        if (order >= 3) {
+            load_line(i, row_stride + plane_stride, both);
+            load_line(next, row_stride + plane_stride, both + LINE);
+        }
+        if (order >= 2) {
+            load_line(i, row_stride, row_);
+            load_line(next, row_stride, row_ + LINE);
+        }
+#pragma unroll
+        for (uint32_t k = 0; k < 2 * LINE; k++) {
+            v[k] = quick_word(r, own[k]) -
+                   (order >= 2 ? quick_word(r, row_[k]) : type_of<WORD>::MAGIC_BITS);
+            if (order >= 3)
+                v[k] += quick_word(r, both[k]) - quick_word(r, plane[k]);
+        }
+    }
+
+  private:
+    __device__ void load_line(uint32_t i, uint32_t back, WORD line[LINE]) const
+    {
+        const uint4 *from = (const uint4 *)((const WORD *)elements.at + (i - back));
+
+        if (i < back)
+            return;
+#pragma unroll
+        for (uint32_t k = 0; k < LINE * sizeof(WORD) / sizeof *from; k++) {
+            const uint4 some = from[k];
+            memcpy((uint8_t *)line + k * sizeof some, &some, sizeof some);
+        }
+    }
 };
 
 template <typename WORD, bool QUICK>
@@ -147,141 +205,6 @@ __device__ inline differences<WORD, QUICK> differences_of(const subject &s, cons
             order,
             s.strides[1],
             s.strides[2]};
-}
-
-constexpr uint32_t EACH = 8, GROUP = 32 * EACH; /* words of a lane, side by side, and of a warp */
-constexpr uint32_t GROUPS = CUSZ_CHUNK / 4 / GROUP, GROUPS_OF_CELL = BALE_CUDA_CELL / 4 / GROUP;
-static_assert(GROUP == 1u << CUSZ_SEGMENT_MIN, "segments are groups");
-
-/* Where the lanes of a warp exchange the words of a group. */
-struct alignas(16) stage {
-    uint64_t words[GROUP];
-};
-
-/* A lane's words of a group, folded. */
-template <typename WORD> struct words_of_lane {
-    WORD words[EACH];
-    uint32_t there; /* so many, the first ones, are there */
-
-    /* The mask of those that are not zero. */
-    __device__ uint32_t nonzero() const
-    {
-        uint32_t mask = 0;
-
-#pragma unroll
-        for (uint32_t k = 0; k < EACH; k++)
-            mask |= (uint32_t)(words[k] != 0) << k;
-        return mask & ((1u << there) - 1);
-    }
-};
-
-/* By a warp: goes through words of a chunk, a group at a time. */
-template <typename WORD, bool QUICK> class group_reader
-{
-  public:
-    __device__ group_reader(const differences<WORD, QUICK> &d, stage *s, uint32_t begin)
-        : d_(d), stage_((WORD *)s->words)
-    {
-        begin_at(begin);
-    }
-
-    __device__ void move(uint32_t begin)
-    {
-        if (begin != at_)
-            begin_at(begin);
-    }
-
-    /* The lane's next words, as far as they are before end. */
-    __device__ words_of_lane<WORD> next(uint32_t end)
-    {
-        const uint32_t lane = bale_warp::lane(), first = at_ + EACH * lane;
-        words_of_lane<WORD> own;
-        WORD v[EACH];
-
-        d_.template columns<EACH>(at_, v);
-        __syncwarp();
-#pragma unroll
-        for (uint32_t k = 0; k < EACH; k++)
-            stage_[32 * k + lane] = v[k];
-        __syncwarp();
-        load_side_by_side(own.words);
-        const WORD last = own.words[EACH - 1], other = __shfl_up_sync(ALL, last, 1);
-        const WORD left = lane == 0 ? before_ : other;
-        before_ = __shfl_sync(ALL, last, 31);
-        if (d_.order > 0) {
-#pragma unroll
-            for (uint32_t k = EACH - 1; k > 0; k--)
-                own.words[k] -= own.words[k - 1];
-            own.words[0] -= left;
-        }
-#pragma unroll
-        for (uint32_t k = 0; k < EACH; k++)
-            own.words[k] = folded(own.words[k]);
-        own.there = first < end ? min(end - first, EACH) : 0;
-        at_ += GROUP;
-        return own;
-    }
-
-  private:
-    __device__ void load_side_by_side(WORD words[EACH]) const
-    {
-        const uint4 *from = (const uint4 *)(stage_ + EACH * bale_warp::lane());
-
-#pragma unroll
-        for (uint32_t k = 0; k < EACH * sizeof(WORD) / sizeof *from; k++) {
-            const uint4 some = from[k];
-            memcpy((uint8_t *)words + k * sizeof some, &some, sizeof some);
-        }
-    }
-
-    __device__ void begin_at(uint32_t at)
-    {
-        at_ = at;
-        before_ = 0;
-        if (at >= GROUP && d_.order > 0) {
-            d_.template columns<1>(at - 32, &before_);
-            before_ = __shfl_sync(ALL, before_, 31);
-        }
-    }
-
-    const differences<WORD, QUICK> &d_;
-    WORD *stage_;
-    uint32_t at_;
-    WORD before_;
-};
-
-/* By a warp: the zeros directly before the lane's first word that is not zero, up to the one before
- * it. nonzero: which of its words are not; any: the lanes that have some; open: zeros before the
- * group. */
-__device__ inline uint32_t zeros_before(uint32_t nonzero, uint32_t any, uint32_t open)
-{
-    const uint32_t lane = bale_warp::lane(), lower = any & bale_warp::lower_lanes();
-    const uint32_t other = lower ? 31 - (uint32_t)__clz((int)lower) : 0;
-    const uint32_t behind = __shfl_sync(ALL, (uint32_t)__clz((int)nonzero) - (32 - EACH), other);
-    const uint32_t own = (uint32_t)__ffs((int)nonzero) - 1;
-
-    return own + (lower ? behind + EACH * (lane - other - 1) : open + EACH * lane);
-}
-
-/* By a warp: words of a group up to the last one that is not zero; 0: all are zeros. */
-__device__ inline uint32_t words_upto_last(uint32_t nonzero, uint32_t any)
-{
-    const uint32_t last = any ? 31 - (uint32_t)__clz((int)any) : 0;
-
-    return __shfl_sync(ALL, nonzero ? EACH * bale_warp::lane() + 32 - __clz((int)nonzero) : 0u,
-                       last);
-}
-
-/* The token of a folded word that is not zero; *low: how many of its low bits follow. */
-template <typename WORD> __device__ inline uint32_t token_of(WORD folded, uint32_t *low)
-{
-    *low = 0;
-    if (folded < CUSZ_LITERALS)
-        return CUSZ_RUNS - 1 + (uint32_t)folded;
-    const uint32_t upper = (uint32_t)((uint64_t)folded >> 32);
-    const uint32_t log2 = upper ? 63 - __clz((int)upper) : 31 - __clz((int)(uint32_t)folded);
-    *low = log2 - 2;
-    return CUSZ_CLASSES + 4 * (log2 - CUSZ_CLASS_LOG2) + ((uint32_t)(folded >> *low) & 3);
 }
 } // namespace bale_cusz
 
