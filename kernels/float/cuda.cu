@@ -9,7 +9,7 @@ namespace
 {
 using bale_float::decode_shared;
 using bale_float::encode_shared;
-using bale_float::learn_shared;
+using bale_float::row_shared;
 
 /* As many as there are multiprocessors: then each block has one for itself, else two share it. */
 constexpr uint32_t FEW_FRAMES = 132;
@@ -27,8 +27,8 @@ cudaError_t open()
 {
     return bale_launch::in_order(
         [] {
-            return bale_launch::allow_shared_memory((const void *)bale_float::learn,
-                                                    sizeof(learn_shared));
+            return bale_launch::allow_shared_memory((const void *)bale_float::learn_rows,
+                                                    sizeof(row_shared));
         },
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::encode,
@@ -48,19 +48,63 @@ cudaError_t open()
         });
 }
 
+cudaError_t try_step(const cuda_batch *b, uint32_t step)
+{
+    /* Of few frames, a warp for each task. */
+    const uint32_t tasks = bale_float::attempts_most(step) * bale_float::WINDOW_PAIRS;
+    const uint32_t of_warp = b->frame_count > FEW_FRAMES ? 4 : 1;
+    const uint32_t each = tasks / (of_warp * bale_float::STEP_THREADS / 32);
+
+    return bale_launch::start(bale_float::try_step, b->frame_count * each, bale_float::STEP_THREADS,
+                              0, b->stream, b->chunks, b->frames, b->lists, step, each);
+}
+
+/* Whether rows are looked for in some frames, and whether some may have planes. */
+struct unknown {
+    bool rows, planes;
+};
+
+unknown find_unknown(const cuda_batch *b)
+{
+    unknown its = {};
+
+    for (uint32_t f = 0; f < b->frame_count; f++) {
+        const uint64_t *dims = b->host_frames[f].field.dims;
+        its.rows = its.rows || dims[0] == 0;
+        its.planes = its.planes || dims[0] == 0 || dims[2] > 1;
+    }
+    return its;
+}
+
+/* The layouts of all frames. */
+cudaError_t learn(const cuda_batch *b)
+{
+    const unsigned threads =
+        b->frame_count > FEW_FRAMES ? bale_float::THREADS : bale_float::THREADS_MAX;
+    const unknown its = find_unknown(b);
+    cudaError_t error = bale_launch::start(bale_float::begin, b->frame_count, threads,
+                                           sizeof(bale_float::begin_shared), b->stream, b->chunks,
+                                           b->frames, b->lists);
+
+    for (uint32_t step = 0; step < bale_float::STEPS && !error; step++) {
+        const bool of_planes = step > bale_float::STEP_ROWS && step < bale_float::STEP_LAST;
+        if (step == bale_float::STEP_ROWS && its.rows)
+            error =
+                bale_launch::start(bale_float::learn_rows, b->frame_count, threads,
+                                   sizeof(row_shared), b->stream, b->chunks, b->frames, b->lists);
+        if (!error && (its.planes || !of_planes))
+            error = try_step(b, step);
+    }
+    return error;
+}
+
 cudaError_t encode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
     const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
-    const unsigned threads =
-        b->frame_count > FEW_FRAMES ? bale_float::THREADS : bale_float::THREADS_MAX;
 
     return bale_launch::in_order(
-        [=] {
-            return bale_launch::start(bale_float::learn, b->frame_count, threads,
-                                      sizeof(learn_shared), b->stream, b->chunks, b->frames,
-                                      b->lists);
-        },
+        [=] { return learn(b); },
         [=] {
             return is_long
                        ? bale_launch::start(bale_float::measure, b->count, bale_float::THREADS,

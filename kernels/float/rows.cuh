@@ -13,6 +13,7 @@ struct row_shared {
     uint8_t bytes[FLOAT_ROW_SPAN + 8]; /* differences; words behind them are read */
     uint32_t lengths;
     uint32_t marks[2][FLOAT_ROW_SPAN / 32];
+    warp_values room;
 };
 
 /* ---- Differences as bytes ---- */
@@ -197,7 +198,7 @@ __device__ inline uint32_t find_second(const row_shared *s, uint32_t count, uint
  * nothing is known of rows, chunks have a cell. */
 template <typename T>
 __device__ inline void find_rows(row_shared *s, const extent &e, const float_layout &l,
-                                 uint32_t *row, uint32_t *plane, warp_values *room)
+                                 uint32_t *row, uint32_t *plane)
 {
     const uint32_t chunks = (e.used + BALE_CUDA_CELL - 1) / BALE_CUDA_CELL;
     const uint32_t at = (chunks - 1) / 2 * BALE_CUDA_CELL;
@@ -205,6 +206,7 @@ __device__ inline void find_rows(row_shared *s, const extent &e, const float_lay
     const uint32_t count = min(whole, (uint32_t)FLOAT_ROW_SPAN);
     const uint32_t most = min(count / 2, (uint32_t)FLOAT_ROW_MAX);
     T *values = (T *)s->values;
+    warp_values *room = &s->room;
 
     if (most < 2 * FLOAT_BLOCK)
         return;

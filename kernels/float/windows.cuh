@@ -25,12 +25,6 @@ struct attempt_costs {
     uint32_t bits;                                             /* raw ones */
 };
 
-struct window_shared {
-    attempt_costs costs[ATTEMPTS_MAX];
-    uint32_t exponent; /* the greatest */
-    uint64_t probed[FLOAT_PROBED];
-};
-
 /* What is known so far; the same in all threads. */
 struct choice {
     float_layout layout;
@@ -216,63 +210,6 @@ __device__ inline void try_windows(attempt_costs *costs, const extent &e, const 
         if (cost > 0)
             atomicAdd(&costs->groups[z][0][0] + lane, cost);
     }
-}
-
-/* What an attempt costs with the orders n, if it tries them. */
-__device__ inline uint32_t cost_of_orders(const attempt_costs &costs, const float_range &range,
-                                          uint32_t n)
-{
-    const uint32_t x = n % FLOAT_ORDERS, y = n / FLOAT_ORDERS % FLOAT_ORDERS,
-                   z = n / FLOAT_ORDERS / FLOAT_ORDERS;
-    const uint32_t bits = costs.bits - costs.bits / (FLOAT_BLOCK / FLOAT_HISTORY);
-    const bool is_tried = x >= range.least[0] && x <= range.most[0] && y >= range.least[1] &&
-                          y <= range.most[1] && z >= range.least[2] && z <= range.most[2];
-
-    return is_tried ? FLOAT_GROUP * costs.groups[z][y][x] + bits : UINT32_MAX;
-}
-
-/* By a block: of a step's attempts takes the E, orders, row and plane that cost least, the first of
- * them, if this is less than the choice. */
-template <typename T, typename P>
-__device__ inline void improve(window_shared *s, const extent &e, choice *c, const P &plan,
-                               uint32_t step, warp_values *room)
-{
-    const uint32_t count = plan.count(step);
-    constexpr uint32_t ORDERS = FLOAT_PLANES * FLOAT_ORDERS * FLOAT_ORDERS;
-    static_assert(ORDERS <= 128 && ATTEMPTS_MAX <= 8, "ten bits of a key");
-    uint32_t key = UINT32_MAX;
-
-    for (uint32_t k = threadIdx.x; k < count * sizeof(attempt_costs) / 4; k += blockDim.x)
-        ((uint32_t *)s->costs)[k] = 0;
-    __syncthreads();
-    for (uint32_t task = threadIdx.x / 32; task < count * WINDOW_PAIRS; task += warps()) {
-        const attempt its = plan.at(step, task / WINDOW_PAIRS);
-        float_layout with = c->layout;
-        with.exponent = (uint16_t)its.exponent;
-        with.shift = (its.exponent & FLOAT_DECIMAL) != 0 ? 0 : with.shift;
-        try_windows<T>(&s->costs[task / WINDOW_PAIRS], e, with, map_of<T>(with),
-                       task % WINDOW_PAIRS, its);
-    }
-    __syncthreads();
-    for (uint32_t n = threadIdx.x; n < count * 128; n += blockDim.x) {
-        const attempt its = plan.at(step, n / 128);
-        const uint32_t cost =
-            n % 128 < ORDERS ? cost_of_orders(s->costs[n / 128], its.range, n % 128) : UINT32_MAX;
-        key = min(key, cost == UINT32_MAX ? cost : cost << 10 | n);
-    }
-    key = least_of_all(key, room);
-    if (key >> 10 >= c->least || key == UINT32_MAX)
-        return;
-    const attempt best = plan.at(step, key >> 7 & 7);
-    const uint32_t n = key & 127;
-    c->least = key >> 10;
-    c->layout.exponent = (uint16_t)best.exponent;
-    c->layout.orders[0] = (uint8_t)(n % FLOAT_ORDERS);
-    c->layout.orders[1] = (uint8_t)(n / FLOAT_ORDERS % FLOAT_ORDERS);
-    c->layout.orders[2] = (uint8_t)(n / FLOAT_ORDERS / FLOAT_ORDERS);
-    c->layout.strides[0] = c->layout.orders[0] > 0;
-    c->layout.strides[1] = c->layout.orders[1] > 0 ? best.row : 0;
-    c->layout.strides[2] = c->layout.orders[2] > 0 ? best.plane : 0;
 }
 } // namespace bale_float
 
