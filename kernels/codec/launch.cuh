@@ -5,12 +5,12 @@
 #include <cuda_runtime.h>
 #include <stddef.h>
 
+#include "kernels/codec/turns.cuh"
+
 namespace bale_launch
 {
-/* Launches a kernel with so many blocks, threads in each, and bytes of dynamic shared memory. */
-template <typename... PARAMETERS, typename... ARGUMENTS>
-cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads, size_t shared,
-                  cudaStream_t stream, ARGUMENTS... arguments)
+inline cudaLaunchConfig_t config_of(unsigned blocks, unsigned threads, size_t shared,
+                                    cudaStream_t stream)
 {
     cudaLaunchConfig_t config = {};
 
@@ -18,6 +18,30 @@ cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threa
     config.blockDim = dim3(threads);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
+    return config;
+}
+
+/* Launches a kernel with so many blocks, threads in each, and bytes of dynamic shared memory. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads, size_t shared,
+                  cudaStream_t stream, ARGUMENTS... arguments)
+{
+    const cudaLaunchConfig_t config = config_of(blocks, threads, shared, stream);
+
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+    return cudaGetLastError();
+}
+
+/* Likewise, a kernel whose blocks wait for each other (turns.cuh). */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+cudaError_t start_in_turns(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
+                           size_t shared, cudaStream_t stream, ARGUMENTS... arguments)
+{
+    cudaLaunchConfig_t config = config_of(blocks, threads, shared, stream);
+
+#ifndef __CUDACC__ /* emulated: tests/cuda/emulation */
+    config.together = bale_turns::TOGETHER;
+#endif
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
     return cudaGetLastError();
 }

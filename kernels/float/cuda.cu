@@ -35,10 +35,6 @@ cudaError_t open()
                                                     sizeof(encode_shared));
         },
         [] {
-            return bale_launch::allow_shared_memory((const void *)bale_float::measure,
-                                                    sizeof(encode_shared));
-        },
-        [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::decode<false>,
                                                     sizeof(decode_shared));
         },
@@ -98,22 +94,21 @@ cudaError_t learn(const cuda_batch *b)
     return error;
 }
 
+cudaError_t clear_work(const cuda_batch *b)
+{
+    return cudaMemsetAsync(b->lists.work, 0, b->count * (size_t)BALE_CUDA_WORK, b->stream);
+}
+
 cudaError_t encode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
     const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
 
     return bale_launch::in_order(
-        [=] { return learn(b); },
+        [=] { return learn(b); }, [=] { return is_long ? clear_work(b) : cudaSuccess; },
         [=] {
-            return is_long
-                       ? bale_launch::start(bale_float::measure, b->count, bale_float::THREADS,
-                                            sizeof(encode_shared), b->stream, b->chunks, b->lists)
-                       : cudaSuccess;
-        },
-        [=] {
-            return bale_launch::start(bale_float::encode, b->count, bale_float::THREADS, shared,
-                                      b->stream, b->chunks, b->lists);
+            return bale_launch::start_in_turns(bale_float::encode, b->count, bale_float::THREADS,
+                                               shared, b->stream, b->chunks, b->lists, is_long);
         });
 }
 

@@ -1,11 +1,12 @@
 /* float on the device: encoding. A block for each cell finds its differences in shared memory. Of a
- * chunk of several cells it does so twice: first to know how long its sections are, and when those
- * of all cells are known, to write them. */
+ * chunk of several cells it tells the others how long its sections are, and writes them when it
+ * knows how long theirs are. */
 #ifndef BALE_KERNELS_FLOAT_ENCODE_CUH
 #define BALE_KERNELS_FLOAT_ENCODE_CUH
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
+#include "kernels/codec/turns.cuh"
 #include "kernels/float/cells.cuh"
 
 namespace bale_float
@@ -21,13 +22,26 @@ struct group_places {
 struct share {
     uint32_t deltas, planes, bits, first_bits;
 };
-static_assert(sizeof(share) <= BALE_CUDA_WORK, "in each cell's working memory");
+
+/* In each cell's working memory; zeros at first. */
+struct cell_work {
+    uint32_t next; /* of the first cell: the next block's turn */
+    uint32_t told; /* 1: what the cell adds is there */
+    share its;
+};
+static_assert(sizeof(cell_work) <= BALE_CUDA_WORK, "in each cell's working memory");
+static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_turns::TOGETHER, "a chunk's cells");
+
+__device__ inline cell_work *work_of(const cuda_lists &lists, uint32_t c)
+{
+    return (cell_work *)(lists.work + (size_t)c * BALE_CUDA_WORK);
+}
 
 struct encode_shared {
     group_places groups;
     uint32_t marks[2][MARKS_MAX];
     warp_values room;
-    uint32_t first_bits;
+    uint32_t first_bits, turn;
     share shares[FLOAT_CHUNK / BALE_CUDA_CELL]; /* of the chunk's cells */
     /* And a vector before them, and one behind, which are read; a halo only of chunks of several. */
     uint4 values[BALE_CUDA_CELL / sizeof(uint4) + HALO_LEAST + 1 + HALO_BYTES / sizeof(uint4)];
@@ -40,11 +54,10 @@ struct target {
     uint8_t *out;
 };
 
-/* By a block: differences along x, whose numbers take the integers' places if they are kept, and
- * what each group needs. From the last ones to the first, since each needs those before it. */
+/* By a block: differences along x, whose numbers take the integers' places, and what each group
+ * needs. From the last ones to the first, since each needs those before it. */
 template <typename T>
-__device__ inline void find_needs(group_places *groups, T *values, const cell &at, uint32_t order,
-                                  bool keep)
+__device__ inline void find_needs(group_places *groups, T *values, const cell &at, uint32_t order)
 {
     const uint32_t blocks = (at.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
     uint8_t *needs = (uint8_t *)groups->widths;
@@ -59,8 +72,6 @@ __device__ inline void find_needs(group_places *groups, T *values, const cell &a
             x.at[k] = g * FLOAT_GROUP + k < at.count ? zigzag(x.at[k]) : (T)0;
         if (g < 8 * blocks)
             needs[g] = (uint8_t)need_of(x);
-        if (!keep)
-            continue;
         __syncthreads();
         if (g * FLOAT_GROUP < at.count)
             store_group(values, g, x);
@@ -146,11 +157,10 @@ struct cell_widths {
 };
 
 /* By a block: a cell's differences, and the widths of their groups. The numbers of the differences
- * lie at *values if they are kept. */
+ * lie at *values. */
 template <typename T>
 __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &l,
-                                          const integers<T> &q, const cell &at, bool keep,
-                                          T **values)
+                                          const integers<T> &q, const cell &at, T **values)
 {
     const halo h = halo_of<T>(l, at);
     const uint32_t b = threadIdx.x;
@@ -163,7 +173,7 @@ __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &
     found.all.bits = bits.all;
     found.bits_before = bits.before;
     subtract_across(l, at, h, *values);
-    find_needs(&s->groups, *values, at, h.orders[0], keep);
+    find_needs(&s->groups, *values, at, h.orders[0]);
     if (b * FLOAT_BLOCK < at.count)
         found.w = choose_widths(s->groups.widths[b], groups_there(at.count, b), element<T>::BITS);
     found.deltas_at = sum_before(found.w.bits, &s->room, &found.all.deltas);
@@ -171,21 +181,32 @@ __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &
     return found;
 }
 
-/* By a block: what a cell adds to its chunk. */
+/* By a block: tells the other blocks of its chunk what its cell adds, and learns what theirs add. */
 template <typename T>
-__device__ inline share measure_cell(encode_shared *s, const float_layout &l, const uint8_t *raw,
-                                     const cuda_chunk &chunk, uint32_t c)
+__device__ inline void share_cells(encode_shared *s, const integers<T> &q, const cell &at,
+                                   const cell_widths &found, const cuda_lists &lists,
+                                   const cuda_chunk &chunk, uint32_t c)
 {
-    const cell at = cell_of<T>(l, chunk, c);
-    const integers<T> q = {
-        map_of<T>(l), {raw + at.its.lead, l.big_endian}, {s->marks[0], s->marks[1]}};
-    T *unused;
-    const cell_widths found = find_widths(s, l, q, at, false, &unused);
-    share all = found.all;
+    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1;
+    share own = found.all;
 
-    if (q.map.high > 0)
-        all.first_bits = find_first_bits(s, q, at, found.bits_before);
-    return all;
+    if (cells > 1) {
+        if (q.map.high > 0 && own.bits > 0)
+            own.first_bits = find_first_bits(s, q, at, found.bits_before);
+        cell_work *work = work_of(lists, c);
+        if (threadIdx.x == 0)
+            work->its = own;
+        bale_turns::tell(&work->told, 1);
+        if (threadIdx.x < cells) {
+            const cell_work *other = work_of(lists, chunk.first + threadIdx.x);
+            bale_turns::await(&other->told, 1);
+            s->shares[threadIdx.x] = {__ldcg(&other->its.deltas), __ldcg(&other->its.planes),
+                                      __ldcg(&other->its.bits), __ldcg(&other->its.first_bits)};
+        }
+    } else if (threadIdx.x == 0) {
+        s->shares[0] = own;
+    }
+    __syncthreads();
 }
 
 /* By a block: a cell's raw bits. A byte of several cells is the first one's. */
@@ -240,7 +261,8 @@ __device__ inline void write_exceptions(encode_shared *s, const integers<T> &q, 
  * more than the limit. */
 template <typename T>
 __device__ inline uint32_t encode_cell(encode_shared *s, const float_layout &l,
-                                       const cuda_chunk &chunk, uint32_t c, const target &to)
+                                       const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
+                                       const target &to)
 {
     const cell at = cell_of<T>(l, chunk, c);
     const integers<T> q = {
@@ -249,12 +271,10 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const float_layout &l,
     const uint32_t blocks = (at.its.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK, b = threadIdx.x;
     const uint32_t ends = at.its.lead + at.its.tail;
     T *values;
-    const cell_widths found = find_widths(s, l, q, at, true, &values);
+    const cell_widths found = find_widths(s, l, q, at, &values);
     share before = {}, all = {};
 
-    if (cells == 1)
-        s->shares[0] = found.all;
-    __syncthreads();
+    share_cells(s, q, at, found, lists, chunk, c);
     for (uint32_t n = 0; n < cells; n++) {
         if (n == k)
             before = all;
@@ -293,48 +313,22 @@ __device__ inline bool encode_layout(const cuda_chunk &chunk, const cuda_lists &
                      lists.made[chunk.frame].length, l);
 }
 
-__device__ inline share *share_of(const cuda_lists &lists, uint32_t c)
+/* A block for each cell. in_turns: there are chunks of several. */
+__global__ void __launch_bounds__(THREADS, 2)
+    encode(const cuda_chunk *chunks, cuda_lists lists, bool in_turns)
 {
-    return (share *)(lists.work + (size_t)c * BALE_CUDA_WORK);
-}
-
-/* A block for each cell of chunks of several. */
-__global__ void __launch_bounds__(THREADS, 2) measure(const cuda_chunk *chunks, cuda_lists lists)
-{
-    const uint32_t c = blockIdx.x;
-    const cuda_chunk chunk = chunks[c];
-    const uint8_t *raw = lists.raw + (size_t)chunk.first * BALE_CUDA_CELL;
     encode_shared *s = (encode_shared *)bale_shared::memory;
-    float_layout l;
-
-    if (chunk.whole <= BALE_CUDA_CELL || !encode_layout(chunk, lists, &l))
-        return;
-    const share all = l.size_log2 == 1   ? measure_cell<uint16_t>(s, l, raw, chunk, c)
-                      : l.size_log2 == 2 ? measure_cell<uint32_t>(s, l, raw, chunk, c)
-                                         : measure_cell<uint64_t>(s, l, raw, chunk, c);
-    if (threadIdx.x == 0)
-        *share_of(lists, c) = all;
-}
-
-/* A block for each cell, after measure(). */
-__global__ void __launch_bounds__(THREADS, 2) encode(const cuda_chunk *chunks, cuda_lists lists)
-{
-    const uint32_t c = blockIdx.x;
+    const uint32_t c = in_turns ? bale_turns::take(&work_of(lists, 0)->next, &s->turn) : blockIdx.x;
     const cuda_chunk chunk = chunks[c];
     const target to = {lists.raw + (size_t)chunk.first * BALE_CUDA_CELL, chunk.whole, chunk.limit,
                        lists.packed + chunk.first * lists.packed_cell};
-    encode_shared *s = (encode_shared *)bale_shared::memory;
-    const uint32_t cells = (chunk.whole - 1) / BALE_CUDA_CELL + 1;
     uint32_t length = 0;
     float_layout l;
 
-    if (encode_layout(chunk, lists, &l)) {
-        if (cells > 1 && threadIdx.x < cells)
-            s->shares[threadIdx.x] = *share_of(lists, chunk.first + threadIdx.x);
-        length = l.size_log2 == 1   ? encode_cell<uint16_t>(s, l, chunk, c, to)
-                 : l.size_log2 == 2 ? encode_cell<uint32_t>(s, l, chunk, c, to)
-                                    : encode_cell<uint64_t>(s, l, chunk, c, to);
-    }
+    if (encode_layout(chunk, lists, &l))
+        length = l.size_log2 == 1   ? encode_cell<uint16_t>(s, l, lists, chunk, c, to)
+                 : l.size_log2 == 2 ? encode_cell<uint32_t>(s, l, lists, chunk, c, to)
+                                    : encode_cell<uint64_t>(s, l, lists, chunk, c, to);
     if (threadIdx.x == 0 && c == chunk.first)
         lists.packed_lengths[c] = length;
     if (threadIdx.x == 0)

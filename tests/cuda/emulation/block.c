@@ -235,3 +235,12 @@ void emulated_run(unsigned threads, void (*body)(void *), void *arg)
     emulated_current = 0;
     emulated_switch(&block->caller, block->threads[0]);
 }
+
+void emulated_end(void)
+{
+    if (block) {
+        munmap(block->stacks, (size_t)STACK * EMULATED_THREADS_MAX);
+        free(block);
+    }
+    block = NULL;
+}

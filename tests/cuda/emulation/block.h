@@ -1,7 +1,8 @@
 /* A block of device threads on a core, for tests. Each device thread is a fibre with a stack of its
  * own; it runs until it waits for the others of its warp or block. A block runs on the calling
- * thread, so it shows neither races nor speed. It shows what the code computes, and ends the
- * program where lanes of a warp, or threads of a block, wait for different things or forever. */
+ * thread, so it shows neither races within a block nor speed. It shows what the code computes, and
+ * ends the program where lanes of a warp, or threads of a block, wait for different things or
+ * forever. */
 #ifndef BALE_TESTS_CUDA_EMULATION_BLOCK_H
 #define BALE_TESTS_CUDA_EMULATION_BLOCK_H
 
@@ -24,6 +25,9 @@ enum emulated_wait {
 
 /* Runs body(arg) in so many threads, 1 to EMULATED_THREADS_MAX, until all have returned. */
 void emulated_run(unsigned threads, void (*body)(void *), void *arg);
+
+/* Gives back what the calling thread of the system has run blocks with. */
+void emulated_end(void);
 
 /* The functions below are for body. */
 

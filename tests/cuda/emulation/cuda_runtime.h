@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <atomic>
+#include <thread>
 #include <tuple>
+#include <vector>
 
 #include "tests/cuda/emulation/block.h"
 #include "tests/cuda/emulation/intrinsics.h"
@@ -69,6 +72,7 @@ struct cudaLaunchConfig_t {
     dim3 gridDim, blockDim;
     size_t dynamicSmemBytes;
     cudaStream_t stream;
+    unsigned together; /* blocks that run at a time, each on a thread of the system; not CUDA's */
 };
 
 inline const char *cudaGetErrorString(cudaError_t)
@@ -213,35 +217,47 @@ inline cudaError_t cudaMemsetAsync(void *to, int value, size_t size, cudaStream_
     return cudaMemset(to, value, size);
 }
 
-/* Runs the blocks one after the other. */
-template <typename... PARAMETERS, typename... ARGUMENTS>
-cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(PARAMETERS...),
-                               ARGUMENTS &&...arguments)
+namespace emulation
 {
-    struct call {
-        void (*kernel)(PARAMETERS...);
-        std::tuple<PARAMETERS...> parameters;
-    } one = {kernel, {arguments...}};
-
-    if (config->dynamicSmemBytes > EMULATED_SHARED)
-        abort();
+/* Runs blocks on this thread, each the next one, until there are no more. */
+template <typename F>
+void run_blocks(const cudaLaunchConfig_t *config, std::atomic<unsigned> *next, F *one)
+{
     blockDim = config->blockDim;
     gridDim = config->gridDim;
     /* AddressSanitizer finds accesses behind what the launch has asked for. */
     ASAN_UNPOISON_MEMORY_REGION(bale_shared::memory, EMULATED_SHARED);
     ASAN_POISON_MEMORY_REGION((uint8_t *)bale_shared::memory + config->dynamicSmemBytes,
                               EMULATED_SHARED - config->dynamicSmemBytes);
-    for (unsigned b = 0; b < config->gridDim.x; b++) {
+    for (unsigned b = (*next)++; b < config->gridDim.x; b = (*next)++) {
         memset(bale_shared::memory, 0x5a, config->dynamicSmemBytes);
         blockIdx.x = b;
         emulated_run(
-            config->blockDim.x,
-            [](void *arg) {
-                const call *c = (const call *)arg;
-                std::apply(c->kernel, c->parameters);
-            },
-            &one);
+            config->blockDim.x, [](void *arg) { (*(F *)arg)(); }, one);
     }
+}
+} // namespace emulation
+
+/* Runs the blocks one after the other, or some at a time if they wait for each other. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(PARAMETERS...),
+                               ARGUMENTS &&...arguments)
+{
+    const std::tuple<PARAMETERS...> parameters = {arguments...};
+    auto one = [&] { std::apply(kernel, parameters); };
+    std::atomic<unsigned> next = 0;
+    std::vector<std::thread> others;
+
+    if (config->dynamicSmemBytes > EMULATED_SHARED)
+        abort();
+    for (unsigned i = 1; i < config->together && i < config->gridDim.x; i++)
+        others.emplace_back([&] {
+            emulation::run_blocks(config, &next, &one);
+            emulated_end();
+        });
+    emulation::run_blocks(config, &next, &one);
+    for (std::thread &other : others)
+        other.join();
     return cudaSuccess;
 }
 

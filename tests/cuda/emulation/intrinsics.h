@@ -6,6 +6,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include <atomic>
+#include <thread>
+
 #include "tests/cuda/emulation/block.h"
 
 struct dim3 {
@@ -77,10 +80,12 @@ inline int __syncthreads_and(int value)
 }
 inline void __threadfence()
 {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
 }
 inline void __nanosleep(unsigned)
 {
     emulated_yield();
+    std::this_thread::yield(); /* for a block that runs on another one */
 }
 
 /* All masks are those of whole warps. */
@@ -219,6 +224,10 @@ template <typename T> T __ldg(const T *p)
     return *p;
 }
 template <typename T> T __ldcs(const T *p)
+{
+    return *p;
+}
+template <typename T> T __ldcg(const T *p)
 {
     return *p;
 }
