@@ -116,18 +116,17 @@ cudaError_t decode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
 
-    return bale_launch::in_order(
-        [=] {
-            return bale_launch::start(bale_float::decode<false>, b->count, bale_float::THREADS,
-                                      sizeof(decode_shared) - bale_float::ROWS_BYTES, b->stream,
-                                      b->chunks, b->lists, b->to);
-        },
-        [=] {
-            return is_long ? bale_launch::start(bale_float::decode<true>, b->count,
-                                                bale_float::THREADS, sizeof(decode_shared),
-                                                b->stream, b->chunks, b->lists, b->to)
-                           : cudaSuccess;
-        });
+    if (!is_long)
+        return bale_launch::start(bale_float::decode<false>, b->count, bale_float::THREADS,
+                                  sizeof(decode_shared) - bale_float::ROWS_BYTES, b->stream,
+                                  b->chunks, b->lists, b->to);
+    return bale_launch::in_order([=] { return clear_work(b); },
+                                 [=] {
+                                     return bale_launch::start_in_turns(
+                                         bale_float::decode<true>, b->count, bale_float::THREADS,
+                                         sizeof(decode_shared), b->stream, b->chunks, b->lists,
+                                         b->to);
+                                 });
 }
 } // namespace
 

@@ -1,12 +1,15 @@
-/* float on the device: decoding a chunk. A block does it, in shared memory if the chunk has one
- * cell, else in the cells to which it decodes; the bytes are hostile. */
+/* float on the device: decoding a chunk; the bytes are hostile. A block does it, in shared memory if
+ * the chunk has one cell. Of several cells each has a block, or, where much is needed of the integers
+ * before a cell, one block decodes all in the cells to which it decodes. */
 #ifndef BALE_KERNELS_FLOAT_DECODE_CUH
 #define BALE_KERNELS_FLOAT_DECODE_CUH
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
+#include "kernels/float/integers.cuh"
 #include "kernels/float/passes.cuh"
 #include "kernels/float/sections.cuh"
+#include "kernels/float/tiles.cuh"
 
 namespace bale_float
 {
@@ -18,22 +21,25 @@ struct decode_shared {
     uint64_t widths[BLOCKS_MAX];
     uint32_t planes_at[BLOCKS_MAX];
     block_places next; /* of the first block behind the first tile */
+    uint32_t turn;
     sum_room room;
     uint4 rows[ROWS_BYTES / sizeof(uint4)]; /* only where chunks have several cells */
 };
 
-__device__ inline void keep_widths(decode_shared *s, const widths &w, const block_places &at)
+/* Of block b of a tile, if it has so many. */
+__device__ inline void keep_widths(decode_shared *s, uint32_t b, const widths &w,
+                                   const block_places &at)
 {
-    if (threadIdx.x < BLOCKS_MAX) {
-        s->widths[threadIdx.x] = w.widths;
-        s->planes_at[threadIdx.x] = at.planes;
+    if (b < BLOCKS_MAX) {
+        s->widths[b] = w.widths;
+        s->planes_at[b] = at.planes;
     }
 }
 
-/* By a block: finds the sections, and the widths of the first tile, which has so many blocks at
- * most. False, for all threads: a rule is broken. */
+/* By a block: finds the sections, and the widths of a tile, which begins with block `begin` and has
+ * so many at most. False, for all threads: a rule is broken. */
 __device__ inline bool split(decode_shared *s, const extents &its, unsigned size_bits,
-                             uint32_t length, uint32_t of_tile, sections *to)
+                             uint32_t length, uint32_t begin, uint32_t of_tile, sections *to)
 {
     const uint32_t blocks = (its.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
     block_places next = {its.lead + its.tail + blocks, 0};
@@ -46,9 +52,8 @@ __device__ inline bool split(decode_shared *s, const extents &its, unsigned size
         widths w;
         if (!next_widths(its, *to, length, b, blocks, size_bits, &w, &at, &next, &s->room.warps))
             return false;
-        if (first == 0)
-            keep_widths(s, w, at);
-        if (b == of_tile)
+        keep_widths(s, b - begin, w, at);
+        if (b == begin + of_tile)
             s->next = at;
     }
     to->planes = next.deltas;
@@ -58,10 +63,11 @@ __device__ inline bool split(decode_shared *s, const extents &its, unsigned size
 }
 
 /* By a block: the planes of a tile to integers with all differences but those along x. `turn`
- * counts the rounds of the chunk. */
+ * counts the rounds of the chunk, or of the tile; is_first: with the first of them the chunk begins.
+ */
 template <typename T>
 __device__ inline void join_tile(decode_shared *s, const sections &from, uint32_t count,
-                                 uint32_t order, uint32_t *turn)
+                                 uint32_t order, bool is_first, uint32_t *turn)
 {
     using S = typename wide<T>::type;
 
@@ -74,8 +80,11 @@ __device__ inline void join_tile(decode_shared *s, const sections &from, uint32_
             x = load_planes<T>(from.cell, at, (uint32_t)(all >> 8 * (g % 8) & 0xff));
         }
         if (order > 0) {
-            const levels<S> own = add_in_warp(&x, order, *turn == 0 && threadIdx.x == 0);
-            add_before(&x, levels_before(own, order, &s->room, (*turn)++), order);
+            const levels<S> own =
+                add_in_warp(&x, order, is_first && *turn == 0 && threadIdx.x == 0);
+            const levels<S> before = levels_before(own, order, &s->room, (*turn)++);
+            add_levels(&x, behind(before, weights<S>(FLOAT_GROUP * bale_warp::lane()), order),
+                       order);
         }
         if (is_there)
             store_group((T *)s->values, g, x);
@@ -128,27 +137,35 @@ __device__ inline vector<T> join_bits(const float_map &map, vector<T> v, uint32_
     return v;
 }
 
-/* By a block: raw bits to integers, which become patterns; *taken counts them. False, for all
- * threads: there are not so many. */
+/* By a block: how many raw bits there are behind integers: of those of the warps before, and of all.
+ */
 template <typename T>
-__device__ inline bool take_bits(decode_shared *s, T *values, const float_map &map, uint32_t count,
-                                 const sections &from, uint32_t *taken)
+__device__ inline bits_behind count_bits(decode_shared *s, const T *values, const float_map &map,
+                                         uint32_t count)
+{
+    constexpr uint32_t N = vector<T>::VALUES, TILE = 32 * N;
+    const span mine = span_of(count, TILE);
+    uint32_t bits = 0, total;
+
+    for (uint32_t i = mine.first + N * bale_warp::lane(); i < mine.end; i += TILE) {
+        vector<T> v;
+        v.all = ((const uint4 *)values)[i / N];
+        bits += raw_bits_of_vector(map, v, mine.end - i);
+    }
+    const uint32_t before = sum_of_warps_before(sum_of_lanes(bits), &s->room.warps, &total);
+    return {total, before};
+}
+
+/* By a block: raw bits to integers, which become patterns. `bits`: before those of the warp. */
+template <typename T>
+__device__ inline void take_bits(T *values, const float_map &map, uint32_t count,
+                                 const sections &from, uint32_t bits)
 {
     constexpr uint32_t N = vector<T>::VALUES, TILE = 32 * N;
     const span mine = span_of(count, TILE);
     const uint32_t lane_at = N * bale_warp::lane();
     uint4 *vectors = (uint4 *)values;
-    uint32_t bits = 0, total;
 
-    for (uint32_t i = mine.first + lane_at; i < mine.end; i += TILE) {
-        vector<T> v;
-        v.all = vectors[i / N];
-        bits += raw_bits_of_vector(map, v, mine.end - i);
-    }
-    bits = *taken + sum_of_warps_before(sum_of_lanes(bits), &s->room.warps, &total);
-    *taken += total;
-    if (*taken > 8 * from.bits_length)
-        return false;
     for (uint32_t tile = mine.first; tile < mine.end; tile += TILE) {
         const uint32_t i = tile + lane_at, there = i < mine.end ? mine.end - i : 0;
         vector<T> v = {};
@@ -160,14 +177,13 @@ __device__ inline bool take_bits(decode_shared *s, T *values, const float_map &m
                 join_bits(map, v, there, from.cell, 8 * from.bits + bits + upto - its).all;
         bits += __shfl_sync(bale_warp::ALL, upto, 31);
     }
-    return true;
 }
 
-/* By a block: puts the exceptions of decimals into their places. False, for all threads: a rule is
- * broken. */
+/* By a block: puts the exceptions of decimals into their places among the elements [first, end).
+ * False, for all threads: a rule is broken. */
 template <typename T>
-__device__ inline bool take_exceptions(T *values, uint32_t count, bool big_endian,
-                                       const sections &from)
+__device__ inline bool take_exceptions(T *values, uint32_t first, uint32_t end, uint32_t count,
+                                       bool big_endian, const sections &from)
 {
     const uint32_t exceptions = from.bits_length / element<T>::EXCEPTION;
     bool fine = from.bits_length % element<T>::EXCEPTION == 0;
@@ -177,31 +193,51 @@ __device__ inline bool take_exceptions(T *values, uint32_t count, bool big_endia
         const uint32_t i = load_element<uint32_t>(at, false);
         fine = fine && i < count &&
                (k == 0 || load_element<uint32_t>(at - element<T>::EXCEPTION, false) < i);
-        if (fine)
-            values[i] = load_element<T>(at + sizeof i, big_endian);
+        if (fine && i >= first && i < end)
+            values[i - first] = load_element<T>(at + sizeof i, big_endian);
     }
     return __syncthreads_and(fine);
 }
 
-/* By a block: integers to patterns, but for exceptions. False, for all threads: a rule is broken. */
+/* By a block: integers without raw bits to patterns, but for exceptions. */
+template <typename T>
+__device__ inline void unmap_all(const float_map &map, T *values, uint32_t count)
+{
+    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+        values[i] = unmap_element(map, values[i]);
+}
+
+/* By a block: patterns in the byte order of the machine to that of the elements. */
+template <typename T>
+__device__ inline void order_bytes(const float_layout &l, T *values, uint32_t count)
+{
+    __syncthreads();
+    if (!l.big_endian)
+        return;
+    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
+        values[i] = swapped(values[i]);
+    __syncthreads();
+}
+
+/* By a block: integers to patterns, but for exceptions; *taken counts raw bits. False, for all
+ * threads: there are not so many. */
 template <typename T>
 __device__ inline bool unmap(decode_shared *s, const float_layout &l, T *values, uint32_t count,
                              const sections &from, uint32_t *taken)
 {
     const float_map map = map_of<T>(l);
-    bool fine = true;
 
-    if (map.high > 0)
-        fine = take_bits(s, values, map, count, from, taken);
-    else
-        for (uint32_t i = threadIdx.x; i < count; i += THREADS)
-            values[i] = unmap_element(map, values[i]);
-    __syncthreads();
-    if (!fine || !l.big_endian)
-        return fine;
-    for (uint32_t i = threadIdx.x; i < count; i += THREADS)
-        values[i] = swapped(values[i]);
-    __syncthreads();
+    if (map.high > 0) {
+        const bits_behind bits = count_bits(s, values, map, count);
+        const uint32_t before = *taken + bits.before;
+        *taken += bits.all;
+        if (*taken > 8 * from.bits_length)
+            return false;
+        take_bits(values, map, count, from, before);
+    } else {
+        unmap_all(map, values, count);
+    }
+    order_bytes(l, values, count);
     return true;
 }
 
@@ -281,14 +317,14 @@ __device__ inline bool join_all(decode_shared *s, const float_layout &l, const e
             (void)next_widths(its, from, length, b + threadIdx.x,
                               min(b + TILE / FLOAT_BLOCK, blocks), element<T>::BITS, &w, &at, &next,
                               &s->room.warps);
-            keep_widths(s, w, at);
+            keep_widths(s, threadIdx.x, w, at);
             if (threadIdx.x == 0)
                 s->next = next;
         } else if (threadIdx.x < ORDER_MAX) {
             s->room.carry[0][threadIdx.x] = 0;
         }
         __syncthreads();
-        join_tile<T>(s, from, count, LONG ? l.orders[0] : 0, &turn);
+        join_tile<T>(s, from, count, LONG ? l.orders[0] : 0, true, &turn);
         if (!LONG)
             add_all(l, values, count, &s->room);
         if (LONG && l.orders[1] > 0 && row < its.count)
@@ -306,8 +342,9 @@ __device__ inline bool join_all(decode_shared *s, const float_layout &l, const e
     if (by_tiles)
         return ends_right(from, taken);
     if (!unmap(s, l, all, its.count, from, &taken) ||
-        !((l.exponent & FLOAT_DECIMAL) != 0 ? take_exceptions(all, its.count, l.big_endian, from)
-                                            : ends_right(from, taken)))
+        !((l.exponent & FLOAT_DECIMAL) != 0
+              ? take_exceptions(all, 0, its.count, its.count, l.big_endian, from)
+              : ends_right(from, taken)))
         return false;
     if (is_long)
         move_behind(raw, its.count * (uint32_t)sizeof(T), its.lead);
@@ -324,7 +361,8 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
     const extents its = extents_of(l, raw_length);
     sections from = {in, 0, 0, 0};
 
-    if (!split(s, its, element<T>::BITS, length, BALE_CUDA_CELL / sizeof(T) / FLOAT_BLOCK, &from) ||
+    if (!split(s, its, element<T>::BITS, length, 0, BALE_CUDA_CELL / sizeof(T) / FLOAT_BLOCK,
+               &from) ||
         !join_all<T, LONG>(s, l, its, from, length, raw))
         return false;
     if (threadIdx.x < its.lead)
@@ -334,40 +372,171 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
     return true;
 }
 
-/* By a block: decodes chunk c, if it has a stream, to its cells. LONG: it has several. */
-template <bool LONG>
-__device__ inline void decode_any(const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
-                                  uint8_t *raw)
-{
-    const uint8_t *in = (const uint8_t *)lists.decode_from[c];
-    const uint32_t length = (uint32_t)lists.decode_from_lengths[c], whole = chunk.whole;
-    const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
-    decode_shared *s = (decode_shared *)bale_shared::memory;
-    float_layout l;
+/* ---- A block for each tile ---- */
 
-    if (length == 0)
-        return;
-    bool fine = whole <= FLOAT_CHUNK && read_part(part, lists.made[chunk.frame].length, &l);
+/* Whether tiles can have blocks of their own: what is needed of those before them can be told. */
+template <typename T> __device__ inline bool can_share(const float_layout &l, const extents &its)
+{
+    const uint32_t row = l.strides[1], plane = l.strides[2];
+    const bool has_planes = l.orders[2] > 0 && plane < its.count;
+
+    return (row >= its.count || l.orders[1] * row <= (BALE_CUDA_CELL - COLUMNS_AT) / sizeof(T)) &&
+           (!has_planes || ((l.exponent & FLOAT_DECIMAL) == 0 && plane >= THREADS));
+}
+
+/* By a block: a tile's integers to patterns. False, for all threads: a rule is broken. */
+template <typename T>
+__device__ inline bool unmap_tile(decode_shared *s, const tile &t, const float_layout &l,
+                                  const extents &its, const sections &from, T *values)
+{
+    const float_map map = map_of<T>(l);
+    uint32_t taken = 0;
+
+    if (map.high > 0) {
+        const bits_behind bits = count_bits(s, values, map, t.count);
+        if (threadIdx.x == 0)
+            t.at(t.own)->bits = bits.all;
+        t.tell(TILE_BITS);
+        t.await(0, t.own, TILE_BITS);
+        for (uint32_t k = 0; k < t.own; k++)
+            taken += __ldcg(&t.at(k)->bits);
+        const uint32_t before = taken + bits.before;
+        taken += bits.all;
+        if (taken > 8 * from.bits_length)
+            return false;
+        take_bits(values, map, t.count, from, before);
+    } else {
+        unmap_all(map, values, t.count);
+    }
+    order_bytes(l, values, t.count);
+    if (map.is_decimal)
+        return take_exceptions(values, t.first, t.first + t.count, its.count, l.big_endian, from);
+    return t.own + 1 < t.tiles || ends_right(from, taken);
+}
+
+/* By a block: decodes a tile. False, for all threads: it breaks a rule, or the chunk does. */
+template <typename T>
+__device__ inline bool decode_tile(decode_shared *s, const tile &t, const float_layout &l,
+                                   const uint8_t *in, uint32_t length, uint8_t *raw,
+                                   uint32_t raw_length)
+{
+    const extents its = extents_of(l, raw_length);
+    const bool has_rows = l.orders[1] > 0 && l.strides[1] < its.count;
+    const bool has_planes = l.orders[2] > 0 && l.strides[2] < its.count;
+    sections from = {in, 0, 0, 0};
+    T *values = (T *)s->values;
+    uint32_t turn = 0;
+
+    if (!split(s, its, element<T>::BITS, length, t.first / FLOAT_BLOCK, t.elements / FLOAT_BLOCK,
+               &from))
+        return false;
+    if (threadIdx.x < ORDER_MAX)
+        s->room.carry[0][threadIdx.x] = 0;
+    __syncthreads();
+    join_tile<T>(s, from, t.count, l.orders[0], t.own == 0, &turn);
+    add_tiles_along(t, values, l.orders[0], s->room.carry[turn % 2]);
+    if (has_rows)
+        add_tiles_rows(t, tile_columns(l.strides[1], l.orders[1], t.count), values, raw, &s->room);
+    if (has_planes)
+        add_tiles_planes(t, l, values, raw);
+    const bool fine = unmap_tile(s, t, l, its, from, values);
+    if (has_rows)
+        t.await(t.own + 1, t.tiles, TILE_TAKEN);
     if (fine)
-        fine = l.size_log2 == 1   ? decode_chunk<uint16_t, LONG>(s, l, in, length, raw, whole)
-               : l.size_log2 == 2 ? decode_chunk<uint32_t, LONG>(s, l, in, length, raw, whole)
-                                  : decode_chunk<uint64_t, LONG>(s, l, in, length, raw, whole);
+        copy_out(raw + its.lead + (size_t)t.first * sizeof(T), (const uint8_t *)values,
+                 t.count * sizeof(T));
+    if (has_planes)
+        t.tell(TILE_DONE);
+    if (t.own == 0 && threadIdx.x < its.lead)
+        raw[threadIdx.x] = in[threadIdx.x];
+    if (t.own + 1 == t.tiles && threadIdx.x < its.tail)
+        raw[raw_length - its.tail + threadIdx.x] = in[its.lead + threadIdx.x];
+    return fine;
+}
+
+/* By a block: decodes tile c of a chunk of several, if it has a stream. The first tile's block says
+ * that it went well before others may say that it did not. */
+template <typename T>
+__device__ inline void decode_shared_chunk(decode_shared *s, const float_layout &l,
+                                           const cuda_lists &lists, const cuda_chunk &chunk,
+                                           uint32_t c, uint8_t *raw)
+{
+    constexpr uint32_t ELEMENTS = BALE_CUDA_CELL / sizeof(T);
+    const uint32_t own = c - chunk.first, count = extents_of(l, chunk.whole).count;
+    const uint32_t first = min(own * ELEMENTS, count);
+    const tile t = {(tile_work *)(lists.work + (size_t)chunk.first * BALE_CUDA_WORK),
+                    own,
+                    (chunk.whole - 1) / BALE_CUDA_CELL + 1,
+                    first,
+                    min(count - first, ELEMENTS),
+                    ELEMENTS};
+
+    if (own == 0 && threadIdx.x == 0) {
+        lists.statuses[c] = 0;
+        lists.decoded_lengths[c] = chunk.whole;
+    }
+    if (!decode_tile<T>(s, t, l, (const uint8_t *)lists.decode_from[chunk.first],
+                        (uint32_t)lists.decode_from_lengths[chunk.first], raw, chunk.whole) &&
+        threadIdx.x == 0) {
+        lists.statuses[chunk.first] = 1;
+        lists.decoded_lengths[chunk.first] = 0;
+    }
+}
+
+/* ---- Chunks ---- */
+
+/* By a block: decodes the chunk of cell c, or a tile of it, if it has a stream, to its cells. LONG:
+ * some chunks of the batch have several. */
+template <typename T, bool LONG>
+__device__ inline void decode_any(decode_shared *s, const float_layout &l, const cuda_lists &lists,
+                                  const cuda_chunk &chunk, uint32_t c, uint8_t *raw)
+{
+    const uint8_t *in = (const uint8_t *)lists.decode_from[chunk.first];
+    const uint32_t length = (uint32_t)lists.decode_from_lengths[chunk.first], whole = chunk.whole;
+    const bool is_long = LONG && whole > BALE_CUDA_CELL;
+
+    if (is_long && can_share<T>(l, extents_of(l, whole))) {
+        decode_shared_chunk<T>(s, l, lists, chunk, c, raw);
+        return;
+    }
+    if (c != chunk.first)
+        return;
+    const bool fine = is_long ? decode_chunk<T, true>(s, l, in, length, raw, whole)
+                              : decode_chunk<T, false>(s, l, in, length, raw, whole);
     if (threadIdx.x == 0) {
         lists.statuses[c] = !fine;
         lists.decoded_lengths[c] = fine ? whole : 0;
     }
 }
 
-/* A block for each cell, which works if its chunk begins there, and has several cells or not. */
+/* A block for each cell. LONG: some chunks have several, and blocks wait for each other. */
 template <bool LONG>
 __global__ void __launch_bounds__(THREADS, 2)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
 {
-    const uint32_t c = blockIdx.x;
+    decode_shared *s = (decode_shared *)bale_shared::memory;
+    const uint32_t c =
+        LONG ? bale_turns::take(&((tile_work *)lists.work)->next, &s->turn) : blockIdx.x;
     const cuda_chunk chunk = chunks[c];
+    const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
+    uint8_t *raw = (uint8_t *)to[chunk.first];
+    float_layout l;
 
-    if (chunk.first == c && (chunk.whole > BALE_CUDA_CELL) == LONG)
-        decode_any<LONG>(lists, chunk, c, (uint8_t *)to[c]);
+    if (lists.decode_from_lengths[chunk.first] == 0)
+        return;
+    if (chunk.whole > FLOAT_CHUNK || !read_part(part, lists.made[chunk.frame].length, &l)) {
+        if (threadIdx.x == 0 && c == chunk.first) {
+            lists.statuses[c] = 1;
+            lists.decoded_lengths[c] = 0;
+        }
+        return;
+    }
+    if (l.size_log2 == 1)
+        decode_any<uint16_t, LONG>(s, l, lists, chunk, c, raw);
+    else if (l.size_log2 == 2)
+        decode_any<uint32_t, LONG>(s, l, lists, chunk, c, raw);
+    else
+        decode_any<uint64_t, LONG>(s, l, lists, chunk, c, raw);
 }
 } // namespace bale_float
 

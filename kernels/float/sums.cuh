@@ -133,14 +133,11 @@ __device__ inline levels<S> levels_before(const levels<S> &own, uint32_t order, 
     return carry;
 }
 
-/* By a thread: adds what the levels before its warp make of its group. */
+/* By a thread: adds what the levels before its group make of it. */
 template <typename T>
-__device__ inline void add_before(group<T> *x, levels<typename wide<T>::type> before,
+__device__ inline void add_levels(group<T> *x, levels<typename wide<T>::type> before,
                                   uint32_t order)
 {
-    using S = typename wide<T>::type;
-
-    before = behind(before, weights<S>(FLOAT_GROUP * bale_warp::lane()), order);
 #pragma unroll
     for (uint32_t k = 0; k < FLOAT_GROUP; k++) {
         if (order > 1) {
@@ -223,13 +220,14 @@ __device__ inline void add_column(T *values, uint32_t count, uint32_t stride, ui
     }
 }
 
+constexpr uint32_t PIECES_MAX = 32; /* of a column */
+
 /* By a block: undoes `order` passes of rows of a tile, in place: a thread runs down a column, or
  * several share one, and look first what their pieces make of zeros. */
 template <typename T>
 __device__ inline void add_rows(T *values, uint32_t count, uint32_t stride, uint32_t order,
                                 const history<T> &h, sum_room *room)
 {
-    constexpr uint32_t PIECES_MAX = 32;
     using S = typename wide<T>::type;
     const uint32_t rows = (count + stride - 1) / stride, columns = min(stride, THREADS);
     const uint32_t pieces = min(THREADS / columns, PIECES_MAX);

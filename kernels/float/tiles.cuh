@@ -1,0 +1,255 @@
+/* float on the device: decoding a chunk of several cells, a block for each tile of a cell. What a
+ * tile needs of those before it are levels (sums.cuh), which blocks tell each other: along x those
+ * behind the tile, between rows those of each column, in the tile's cell; and bits. */
+#ifndef BALE_KERNELS_FLOAT_TILES_CUH
+#define BALE_KERNELS_FLOAT_TILES_CUH
+
+#include "kernels/codec/lists.h"
+#include "kernels/codec/turns.cuh"
+#include "kernels/float/sums.cuh"
+
+namespace bale_float
+{
+/* What a tile has told. */
+enum {
+    TILE_ALONG = 1, /* its levels along x */
+    TILE_ROWS,      /* its columns' levels */
+    TILE_TAKEN,     /* that it has read those of the tiles before */
+    TILE_BITS,      /* its raw bits */
+    TILE_DONE,      /* that its patterns are there */
+};
+
+/* In each cell's working memory; zeros at first. */
+struct tile_work {
+    uint32_t next; /* of the first cell: the next block's turn */
+    uint32_t stage, bits;
+    uint64_t along[ORDER_MAX];
+};
+static_assert(sizeof(tile_work) <= BALE_CUDA_WORK, "in each cell's working memory");
+static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_turns::TOGETHER, "a chunk's tiles");
+
+/* A tile, and those of its chunk. */
+struct tile {
+    tile_work *work; /* of its chunk's first cell */
+    uint32_t own, tiles;
+    uint32_t first, count, elements; /* elements: of a whole tile */
+
+    __device__ tile_work *at(uint32_t k) const
+    {
+        return (tile_work *)((uint8_t *)work + (size_t)k * BALE_CUDA_WORK);
+    }
+
+    __device__ void tell(uint32_t stage) const
+    {
+        bale_turns::tell(&at(own)->stage, stage);
+    }
+
+    /* By a block: waits until the tiles [from, to) have told. */
+    __device__ void await(uint32_t from, uint32_t to, uint32_t stage) const
+    {
+        if (from + threadIdx.x < to)
+            bale_turns::await(&at(from + threadIdx.x)->stage, stage);
+        __syncthreads();
+    }
+};
+
+/* ---- Along x ---- */
+
+/* By a block: tells the levels behind the tile, which are in the room, and adds what those before it
+ * make. */
+template <typename T>
+__device__ inline void add_tiles_along(const tile &t, T *values, uint32_t order,
+                                       const uint64_t behind_all[ORDER_MAX])
+{
+    using S = typename wide<T>::type;
+    levels<S> carry = {};
+
+    if (threadIdx.x < order)
+        t.at(t.own)->along[threadIdx.x] = behind_all[threadIdx.x];
+    t.tell(TILE_ALONG);
+    t.await(0, t.own, TILE_ALONG);
+    if (order == 0 || t.own == 0)
+        return;
+    for (uint32_t k = 0; k < t.own; k++) {
+        levels<S> its = {};
+#pragma unroll
+        for (uint32_t p = 0; p < ORDER_MAX; p++)
+            if (p < order)
+                its.at[p] = (S)__ldcg(&t.at(k)->along[p]);
+        carry = added(behind(carry, weights<S>(t.elements), order), its);
+    }
+    for (uint32_t g = threadIdx.x; g * FLOAT_GROUP < t.count; g += THREADS) {
+        group<T> x = load_group(values, g);
+        add_levels(&x, behind(carry, weights<S>(FLOAT_GROUP * g), order), order);
+        store_group(values, g, x);
+    }
+    __syncthreads();
+}
+
+/* ---- Across rows ---- */
+
+/* Bytes of a cell before its columns' levels: the tile before it may write some of them. */
+constexpr uint32_t COLUMNS_AT = 16;
+
+/* Columns of a tile, and how threads share them: pieces of whole rows. */
+struct tile_columns {
+    uint32_t stride, order;
+    uint32_t at_once, pieces, each; /* each: rows of a piece */
+
+    __device__ tile_columns(uint32_t row, uint32_t passes, uint32_t count)
+        : stride(row), order(passes), at_once(min(row, THREADS)),
+          pieces(min(THREADS / at_once, PIECES_MAX)),
+          each(max(((count + row - 1) / row + pieces - 1) / pieces, ORDER_MAX))
+    {
+    }
+
+    /* Rows of a column in so many elements. */
+    __device__ uint32_t rows(uint32_t count, uint32_t column) const
+    {
+        return column < count ? (count - column + stride - 1) / stride : 0;
+    }
+};
+
+/* By a thread: the levels of a column before the tile. */
+template <typename T>
+__device__ inline levels<typename wide<T>::type>
+levels_of_column(const tile &t, const tile_columns &c, uint32_t column, const uint8_t *raw)
+{
+    using S = typename wide<T>::type;
+    levels<S> sum = {};
+
+    for (uint32_t k = 0; k < t.own; k++) {
+        const uint32_t its = (column + (t.own - k) * t.elements) % c.stride;
+        const T *from = (const T *)(raw + (size_t)k * BALE_CUDA_CELL + COLUMNS_AT);
+        levels<S> own = {};
+#pragma unroll
+        for (uint32_t p = 0; p < ORDER_MAX; p++)
+            if (p < c.order)
+                own.at[p] = __ldcg(from + p * c.stride + its);
+        sum = added(behind(sum, weights<S>(c.rows(t.elements, its)), c.order), own);
+    }
+    return sum;
+}
+
+/* By a thread: the levels of a column's pieces before piece `end`, behind those before the tile. */
+template <typename T>
+__device__ inline levels<typename wide<T>::type>
+behind_pieces(levels<typename wide<T>::type> sum, const tile_columns &c, const sum_room *room,
+              uint32_t own, uint32_t rows, uint32_t end)
+{
+    using S = typename wide<T>::type;
+
+    for (uint32_t k = 0; k < end && k * c.each < rows; k++) {
+        levels<S> its;
+#pragma unroll
+        for (uint32_t p = 0; p < ORDER_MAX; p++)
+            its.at[p] = (S)room->of[p][k * c.at_once + own];
+        sum = added(behind(sum, weights<S>(min(rows - k * c.each, c.each)), c.order), its);
+    }
+    return sum;
+}
+
+/* By a block: the levels that the tile's own values make of each column go to its cell, and those of
+ * the pieces to the room. */
+template <typename T>
+__device__ inline void tell_columns(const tile &t, const tile_columns &c, T *values, uint8_t *raw,
+                                    sum_room *room)
+{
+    using S = typename wide<T>::type;
+    const uint32_t own = threadIdx.x % c.at_once, piece = threadIdx.x / c.at_once;
+    const bool is_told = t.own + 1 < t.tiles;
+    T *to = (T *)(raw + (size_t)t.own * BALE_CUDA_CELL + COLUMNS_AT);
+
+    for (uint32_t first = 0; first < c.stride && (is_told || c.pieces > 1); first += c.at_once) {
+        const uint32_t column = first + own;
+        const uint32_t rows = column < c.stride ? c.rows(t.count, column) : 0;
+        const uint32_t from = min(piece * c.each, rows);
+        const uint32_t end = piece < c.pieces ? min(from + c.each, rows) : from;
+        T last[ORDER_MAX] = {};
+        add_column(values + column, t.count - min(t.count, column), c.stride, from, end, c.order,
+                   t.own == 0 && piece == 0 ? 0 : ORDER_MAX, last, false);
+#pragma unroll
+        for (uint32_t p = 0; p < ORDER_MAX; p++)
+            room->of[p][threadIdx.x] = last[p];
+        __syncthreads();
+        if (is_told && piece == 0 && column < c.stride) {
+            const levels<S> all = behind_pieces<T>({}, c, room, own, rows, c.pieces);
+#pragma unroll
+            for (uint32_t p = 0; p < ORDER_MAX; p++)
+                if (p < c.order)
+                    to[p * c.stride + column] = (T)all.at[p];
+        }
+        if (c.stride > c.at_once)
+            __syncthreads();
+    }
+    t.tell(TILE_ROWS);
+}
+
+/* By a block: undoes the passes between rows. */
+template <typename T>
+__device__ inline void add_tiles_rows(const tile &t, const tile_columns &c, T *values, uint8_t *raw,
+                                      sum_room *room)
+{
+    const uint32_t own = threadIdx.x % c.at_once, piece = threadIdx.x / c.at_once;
+
+    tell_columns(t, c, values, raw, room);
+    t.await(0, t.own, TILE_ROWS);
+    for (uint32_t first = 0; first < c.stride; first += c.at_once) {
+        const uint32_t column = first + own;
+        const uint32_t rows = column < c.stride ? c.rows(t.count, column) : 0;
+        const uint32_t from = min(piece * c.each, rows);
+        const uint32_t end = piece < c.pieces ? min(from + c.each, rows) : from;
+        T before[ORDER_MAX] = {};
+        if (from < end) {
+            const auto its =
+                behind_pieces<T>(levels_of_column<T>(t, c, column, raw), c, room, own, rows, piece);
+#pragma unroll
+            for (uint32_t p = 0; p < ORDER_MAX; p++)
+                before[p] = (T)its.at[p];
+        }
+        add_column(values + column, t.count - min(t.count, column), c.stride, from, end, c.order,
+                   t.own == 0 && piece == 0 ? 0 : ORDER_MAX, before, true);
+    }
+    t.tell(TILE_TAKEN);
+}
+
+/* ---- Across planes ---- */
+
+/* By a block: undoes the passes between planes. What lies before the tile is mapped again from the
+ * patterns that the tiles before have written. */
+template <typename T>
+__device__ inline void add_tiles_planes(const tile &t, const float_layout &l, T *values,
+                                        const uint8_t *raw)
+{
+    const uint32_t plane = l.strides[2], end = t.first + t.count;
+    const float_map map = map_of<T>(l);
+
+    if (end <= plane)
+        return;
+    t.await(0, min((end - plane - 1) / t.elements + 1, t.own), TILE_DONE);
+    for (uint32_t from = max(t.first, plane), to; from < end; from = to) {
+        to = min(end, (from / plane + 1) * plane);
+        for (uint32_t i = from + threadIdx.x; i < to; i += THREADS) {
+            const uint32_t passes = passes_at(i, l.orders[2], plane);
+            typename wide<T>::type sum = values[i - t.first];
+            for (uint32_t k = 1; k <= passes; k++) {
+                const uint32_t before = i - k * plane;
+                T q = 0;
+                unsigned unused;
+                if (before >= t.first)
+                    q = values[before - t.first];
+                else
+                    (void)map_element(
+                        map,
+                        load_element<T>(raw + l.lead + (size_t)before * sizeof(T), l.big_endian),
+                        &q, &unused);
+                sum -= coefficient<typename wide<T>::type>(passes, k) * q;
+            }
+            values[i - t.first] = (T)sum;
+        }
+        __syncthreads();
+    }
+}
+} // namespace bale_float
+
+#endif
