@@ -137,9 +137,9 @@ __global__ void __launch_bounds__(THREADS_MAX, 1)
     plan p = {};
 
     if (fine)
-        p = begin_frame(
-            s, frame,
-            extent_of(frame, chunk.chunk_size, lists.raw + (size_t)frame.first * BALE_CUDA_CELL));
+        p = begin_frame(s, frame,
+                        extent_of(frame.raw_length, chunk.chunk_size,
+                                  lists.raw + (size_t)frame.first * BALE_CUDA_CELL));
     for (uint32_t k = threadIdx.x; k < sizeof to->costs / 4; k += blockDim.x)
         ((uint32_t *)to->costs)[k] = 0;
     if (threadIdx.x == 0) {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(THREADS_MAX, 1)
     lesson *to = lesson_of(lists, blockIdx.x);
     const cuda_frame frame = frames[blockIdx.x];
     const float_layout l = to->known.chosen.layout;
-    const extent e = extent_of(frame, chunks[frame.first].chunk_size,
+    const extent e = extent_of(frame.raw_length, chunks[frame.first].chunk_size,
                                lists.raw + (size_t)frame.first * BALE_CUDA_CELL);
     uint32_t row = 0, plane = 0;
 

@@ -41,7 +41,10 @@ enum {
 /* Attempts of a step, at most. */
 __host__ __device__ constexpr uint32_t attempts_most(uint32_t step)
 {
-    return step == STEP_ALONG || step == STEP_LAST ? FLOAT_EXPONENTS : step == STEP_ROWS ? 2 : 1;
+    return step == STEP_ALONG || step == STEP_LAST ? FLOAT_EXPONENTS
+           : step == STEP_ROWS                     ? 2
+           : step == STEP_PLANES                   ? FLOAT_PLANES - 1
+                                                   : 1;
 }
 
 /* What is known before a step. */
@@ -84,7 +87,7 @@ struct plan {
             return 0;
         if (step == STEP_PLANES_ONLY)
             return may_gain(plane);
-        return step == STEP_PLANES ? plane < elements : orders[2] > 0;
+        return step == STEP_PLANES ? (plane < elements ? FLOAT_PLANES - 1 : 0) : orders[2] > 0;
     }
 
     /* Attempt k of the step. STEP_ALONG: whether it counts before the others' order is known. */
@@ -103,8 +106,10 @@ struct plan {
                     chosen.layout.strides[1],
                     chosen.layout.strides[2],
                     {{x, y, z}, {x, y, z}}};
-        if (step == STEP_PLANES)
-            return {exponent, row, plane, {{x, y, 1}, {x, y, 3}}};
+        if (step == STEP_PLANES) {
+            const uint8_t planes = (uint8_t)(k + 1);
+            return {exponent, row, plane, {{x, y, planes}, {x, y, planes}}};
+        }
         if (step == STEP_ROWS_AGAIN)
             return {exponent, row, plane, {{0, 0, z}, {4, 4, z}}};
         return {k == 0 ? exponent : list.at(list.count > 1),
@@ -128,12 +133,11 @@ __device__ inline lesson *lesson_of(const cuda_lists &lists, uint32_t frame)
     return (lesson *)(lists.parts + (size_t)frame * BALE_CUDA_PART);
 }
 
-__device__ inline extent extent_of(const cuda_frame &frame, uint32_t chunk, const uint8_t *raw)
+__device__ inline extent extent_of(uint32_t length, uint32_t chunk, const uint8_t *raw)
 {
-    const uint32_t last = frame.raw_length % chunk;
+    const uint32_t last = length % chunk;
 
-    return {raw, frame.raw_length, last >= FLOAT_LEAST ? frame.raw_length : frame.raw_length - last,
-            chunk};
+    return {raw, length, last >= FLOAT_LEAST ? length : length - last, chunk};
 }
 
 /* ---- Taking the best ---- */
@@ -218,6 +222,8 @@ __device__ inline void try_one(lesson *s, const extent &e, const plan &p, uint32
     const attempt its = p.at(step, k);
     float_layout with = p.chosen.layout;
 
+    if (its.range.least[2] > its.range.most[2])
+        return;
     with.exponent = (uint16_t)its.exponent;
     with.shift = (its.exponent & FLOAT_DECIMAL) != 0 ? 0 : with.shift;
     try_windows<T>(&s->costs[k], e, with, map_of<T>(with), windows, its);
@@ -238,38 +244,53 @@ __device__ inline void end_step(lesson *s, plan *p, uint32_t step, warp_values *
     }
 }
 
-/* `each` blocks for each frame. */
+/* By a block: its tasks of a step. */
+__device__ inline void try_all(lesson *s, const extent &e, const plan &p, uint32_t step,
+                               uint32_t rank, uint32_t each)
+{
+    const uint32_t tasks = p.count(step) * WINDOW_PAIRS;
+
+    for (uint32_t task = rank * warps() + threadIdx.x / 32; task < tasks; task += each * warps()) {
+        const uint32_t k = task / WINDOW_PAIRS, windows = task % WINDOW_PAIRS;
+        if (p.chosen.layout.size_log2 == 1)
+            try_one<uint16_t>(s, e, p, step, k, windows);
+        else if (p.chosen.layout.size_log2 == 2)
+            try_one<uint32_t>(s, e, p, step, k, windows);
+        else
+            try_one<uint64_t>(s, e, p, step, k, windows);
+    }
+}
+
+/* `each` blocks for each frame. What is known lies in shared memory, to have registers for tasks. */
 __global__ void __launch_bounds__(STEP_THREADS, 5)
     try_step(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists, uint32_t step,
              uint32_t each)
 {
     __shared__ warp_values room;
+    __shared__ plan known;
     const uint32_t f = blockIdx.x / each, rank = blockIdx.x % each;
     lesson *s = lesson_of(lists, f);
-    plan p = s->known;
-    const uint32_t count = p.count(step), windows = FLOAT_WINDOWS * WINDOW_LANES / 32;
     bool is_last = rank == 0;
 
-    if (count > 0) {
-        const cuda_frame frame = frames[f];
-        const extent e = extent_of(frame, chunks[frame.first].chunk_size,
-                                   lists.raw + (size_t)frame.first * BALE_CUDA_CELL);
-        for (uint32_t task = rank * warps() + threadIdx.x / 32; task < count * windows;
-             task += each * warps())
-            if (p.chosen.layout.size_log2 == 1)
-                try_one<uint16_t>(s, e, p, step, task / windows, task % windows);
-            else if (p.chosen.layout.size_log2 == 2)
-                try_one<uint32_t>(s, e, p, step, task / windows, task % windows);
-            else
-                try_one<uint64_t>(s, e, p, step, task / windows, task % windows);
+    if (threadIdx.x == 0)
+        known = s->known;
+    __syncthreads();
+    if (known.count(step) > 0) {
+        const cuda_frame *frame = &frames[f];
+        const extent e = extent_of(frame->raw_length, chunks[frame->first].chunk_size,
+                                   lists.raw + (size_t)frame->first * BALE_CUDA_CELL);
+        try_all(s, e, known, step, rank, each);
         __threadfence();
         __syncthreads();
         is_last = __syncthreads_or(threadIdx.x == 0 && atomicAdd(&s->ended, 1u) == each - 1);
         __threadfence();
-        if (is_last)
-            end_step(s, &p, step, &room);
     }
-    if (is_last && step == STEP_LAST)
+    if (!is_last)
+        return;
+    plan p = known;
+    if (known.count(step) > 0)
+        end_step(s, &p, step, &room);
+    if (step == STEP_LAST)
         write_part(s, &p, &lists.made[f]);
 }
 } // namespace bale_float

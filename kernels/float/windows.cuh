@@ -136,6 +136,7 @@ __device__ inline void try_along(lane_values<T> x, const float_range &range, uin
 {
     using S = typename wide<T>::type;
 
+#pragma unroll 1
     for (uint32_t order = 0; order <= range.most[0]; order++) {
         if (order >= range.least[0]) {
             const uint32_t its = groups_of(x);
@@ -155,8 +156,8 @@ __device__ inline uint32_t binomial(uint32_t n, uint32_t k)
     return k == 0 || k == n ? 1 : n;
 }
 
-/* By a warp: tries orders in two windows. Rows and planes before them are looked at as far as the
- * chunk has them. */
+/* By a warp: tries orders in two windows, one of them along z. Rows and planes before them are looked
+ * at as far as the chunk has them. */
 template <typename T>
 __device__ inline void try_windows(attempt_costs *costs, const extent &e, const float_layout &l,
                                    const float_map &map, uint32_t windows, const attempt &its)
@@ -172,44 +173,49 @@ __device__ inline void try_windows(attempt_costs *costs, const extent &e, const 
     const uint8_t *own =
         at.chunk + (size_t)(at.first + LANE_ELEMENTS * lane_of_window()) * sizeof(T);
 
-    for (uint32_t z = range.least[2]; z <= range.most[2]; z++) {
-        const uint32_t passes = min(z, planes);
-        lane_values<T> rows_at[FLOAT_ORDERS];
-        uint32_t cost = 0;
+    const uint32_t z = range.most[2], passes = min(z, planes);
+    lane_values<T> rows_at[FLOAT_ORDERS] = {};
+    uint32_t cost = 0;
+
+    /* Not unrolled: where few frames are tried, much of the time goes to loading instructions. */
+#pragma unroll 1
+    for (uint32_t y = range.most[1] + 1u; y-- > 0;) {
+        lane_values<T> sum = {};
+#pragma unroll 1
+        for (uint32_t k = 0; k <= z; k++) {
+            uint32_t bits;
+            const bool is_there = y <= rows && k <= passes;
+            const lane_values<T> q =
+                map_lane<T>(map, own - (size_t)(is_there ? k * plane + y * row : 0) * sizeof(T),
+                            l.big_endian, is_there, &bits);
+            const S times = k % 2 != 0 ? (S)0 - (S)binomial(passes, k) : binomial(passes, k);
 #pragma unroll
-        for (uint32_t y = 0; y < FLOAT_ORDERS; y++) {
-            rows_at[y] = {};
-            for (uint32_t k = 0; y <= range.most[1] && k <= z; k++) {
-                uint32_t bits;
-                const bool is_there = y <= rows && k <= passes;
-                const lane_values<T> q =
-                    map_lane<T>(map, own - (size_t)(is_there ? k * plane + y * row : 0) * sizeof(T),
-                                l.big_endian, is_there, &bits);
-                const S times = k % 2 != 0 ? (S)0 - (S)binomial(passes, k) : binomial(passes, k);
-#pragma unroll
-                for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
-                    rows_at[y].at[n] =
-                        (T)(rows_at[y].at[n] + (is_there ? (T)(times * q.at[n]) : (T)0));
-                if (z == range.least[2] && y == 0 && k == 0) {
-                    bits = __reduce_add_sync(bale_warp::ALL, bits);
-                    if (lane == 0 && bits > 0)
-                        atomicAdd(&costs->bits, bits);
-                }
+            for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
+                sum.at[n] = (T)(sum.at[n] + (is_there ? (T)(times * q.at[n]) : (T)0));
+            if (y == 0 && k == 0) {
+                bits = __reduce_add_sync(bale_warp::ALL, bits);
+                if (lane == 0 && bits > 0)
+                    atomicAdd(&costs->bits, bits);
             }
         }
-        for (uint32_t y = 0; y <= range.most[1]; y++) {
-            if (y >= range.least[1])
-                try_along(rows_at[0], range, y * FLOAT_ORDERS, &cost);
 #pragma unroll
-            for (uint32_t j = 0; j + 1 < FLOAT_ORDERS; j++)
-#pragma unroll
-                for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
-                    if (y + j < rows)
-                        rows_at[j].at[n] = (T)(rows_at[j].at[n] - rows_at[j + 1].at[n]);
-        }
-        if (cost > 0)
-            atomicAdd(&costs->groups[z][0][0] + lane, cost);
+        for (uint32_t j = FLOAT_ORDERS - 1; j > 0; j--)
+            rows_at[j] = rows_at[j - 1];
+        rows_at[0] = sum;
     }
+#pragma unroll 1
+    for (uint32_t y = 0; y <= range.most[1]; y++) {
+        if (y >= range.least[1])
+            try_along(rows_at[0], range, y * FLOAT_ORDERS, &cost);
+#pragma unroll
+        for (uint32_t j = 0; j + 1 < FLOAT_ORDERS; j++)
+#pragma unroll
+            for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
+                if (y + j < rows)
+                    rows_at[j].at[n] = (T)(rows_at[j].at[n] - rows_at[j + 1].at[n]);
+    }
+    if (cost > 0)
+        atomicAdd(&costs->groups[z][0][0] + lane, cost);
 }
 } // namespace bale_float
 
