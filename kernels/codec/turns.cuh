@@ -1,6 +1,7 @@
-/* Blocks of a kernel that wait for each other. Each takes the next turn instead of its index, so the
- * blocks of all turns before have begun. One may wait for them, and for TOGETHER - 1 later ones:
- * these begin as soon as blocks end, since fewer than all of a device's wait at any time. */
+/* Blocks of a kernel that wait for each other. Each takes the next turn instead of its index,
+ * so the blocks of all turns before have begun. One may wait for them, and for TOGETHER - 1
+ * later ones: these begin as soon as blocks end, since fewer than all of a device's wait at any
+ * time. */
 #ifndef BALE_KERNELS_CODEC_TURNS_CUH
 #define BALE_KERNELS_CODEC_TURNS_CUH
 

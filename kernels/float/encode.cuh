@@ -43,7 +43,8 @@ struct encode_shared {
     warp_values room;
     uint32_t first_bits, turn;
     share shares[FLOAT_CHUNK / BALE_CUDA_CELL]; /* of the chunk's cells */
-    /* And a vector before them, and one behind, which are read; a halo only of chunks of several. */
+    /* And a vector before them, and one behind, which are read; a halo only of chunks of
+     * several. */
     uint4 values[BALE_CUDA_CELL / sizeof(uint4) + HALO_LEAST + 1 + HALO_BYTES / sizeof(uint4)];
 };
 
@@ -181,7 +182,8 @@ __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &
     return found;
 }
 
-/* By a block: tells the other blocks of its chunk what its cell adds, and learns what theirs add. */
+/* By a block: tells the other blocks of its chunk what its cell adds, and learns what theirs
+ * add. */
 template <typename T>
 __device__ inline void share_cells(encode_shared *s, const integers<T> &q, const cell &at,
                                    const cell_widths &found, const cuda_lists &lists,

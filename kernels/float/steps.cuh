@@ -261,7 +261,8 @@ __device__ inline void try_all(lesson *s, const extent &e, const plan &p, uint32
     }
 }
 
-/* `each` blocks for each frame. What is known lies in shared memory, to have registers for tasks. */
+/* `each` blocks for each frame. What is known lies in shared memory, to have registers for
+ * tasks. */
 __global__ void __launch_bounds__(STEP_THREADS, 5)
     try_step(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists, uint32_t step,
              uint32_t each)

@@ -55,8 +55,8 @@ struct tile {
 
 /* ---- Along x ---- */
 
-/* By a block: tells the levels behind the tile, which are in the room, and adds what those before it
- * make. */
+/* By a block: tells the levels behind the tile, which are in the room, and adds what those
+ * before it make. */
 template <typename T>
 __device__ inline void add_tiles_along(const tile &t, T *values, uint32_t order,
                                        const uint64_t behind_all[ORDER_MAX])
@@ -149,8 +149,8 @@ behind_pieces(levels<typename wide<T>::type> sum, const tile_columns &c, const s
     return sum;
 }
 
-/* By a block: the levels that the tile's own values make of each column go to its cell, and those of
- * the pieces to the room. */
+/* By a block: the levels that the tile's own values make of each column go to its cell, and
+ * those of the pieces to the room. */
 template <typename T>
 __device__ inline void tell_columns(const tile &t, const tile_columns &c, T *values, uint8_t *raw,
                                     sum_room *room)
