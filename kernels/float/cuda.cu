@@ -115,17 +115,18 @@ cudaError_t encode(const cuda_batch *b)
 cudaError_t decode(const cuda_batch *b)
 {
     const bool is_long = has_long_chunks(b);
+    const bool few = b->count <= FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL);
 
     if (!is_long)
         return bale_launch::start(bale_float::decode<false>, b->count, bale_float::THREADS,
                                   sizeof(decode_shared) - bale_float::ROWS_BYTES, b->stream,
-                                  b->chunks, b->lists, b->to);
+                                  b->chunks, b->lists, b->to, false);
     return bale_launch::in_order([=] { return clear_work(b); },
                                  [=] {
                                      return bale_launch::start_in_turns(
                                          bale_float::decode<true>, b->count, bale_float::THREADS,
                                          sizeof(decode_shared), b->stream, b->chunks, b->lists,
-                                         b->to);
+                                         b->to, few);
                                  });
 }
 } // namespace

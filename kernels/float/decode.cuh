@@ -253,13 +253,15 @@ __device__ inline void decode_shared_chunk(decode_shared *s, const float_layout 
  * some chunks of the batch have several. */
 template <typename T, bool LONG>
 __device__ inline void decode_any(decode_shared *s, const float_layout &l, const cuda_lists &lists,
-                                  const cuda_chunk &chunk, uint32_t c, uint8_t *raw)
+                                  const cuda_chunk &chunk, uint32_t c, bool few, uint8_t *raw)
 {
     const uint8_t *in = (const uint8_t *)lists.decode_from[chunk.first];
     const uint32_t length = (uint32_t)lists.decode_from_lengths[chunk.first], whole = chunk.whole;
     const bool is_long = LONG && whole > BALE_CUDA_CELL;
+    const extents its = extents_of(l, whole);
+    const bool has_planes = l.orders[2] > 0 && l.strides[2] < its.count;
 
-    if (is_long && can_share<T>(l, extents_of(l, whole))) {
+    if (is_long && (few || has_planes) && can_share<T>(l, its)) {
         decode_shared_chunk<T>(s, l, lists, chunk, c, raw);
         return;
     }
@@ -273,10 +275,12 @@ __device__ inline void decode_any(decode_shared *s, const float_layout &l, const
     }
 }
 
-/* A block for each cell. LONG: some chunks have several, and blocks wait for each other. */
+/* A block for each cell. LONG: some chunks have several, and blocks wait for each other; few: there
+ * are not enough chunks for all multiprocessors. Else a block for a chunk has less to do in all,
+ * unless there are planes. */
 template <bool LONG>
 __global__ void __launch_bounds__(THREADS, 2)
-    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to, bool few)
 {
     decode_shared *s = (decode_shared *)bale_shared::memory;
     const uint32_t c =
@@ -296,11 +300,11 @@ __global__ void __launch_bounds__(THREADS, 2)
         return;
     }
     if (l.size_log2 == 1)
-        decode_any<uint16_t, LONG>(s, l, lists, chunk, c, raw);
+        decode_any<uint16_t, LONG>(s, l, lists, chunk, c, few, raw);
     else if (l.size_log2 == 2)
-        decode_any<uint32_t, LONG>(s, l, lists, chunk, c, raw);
+        decode_any<uint32_t, LONG>(s, l, lists, chunk, c, few, raw);
     else
-        decode_any<uint64_t, LONG>(s, l, lists, chunk, c, raw);
+        decode_any<uint64_t, LONG>(s, l, lists, chunk, c, few, raw);
 }
 } // namespace bale_float
 
