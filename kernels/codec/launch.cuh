@@ -5,7 +5,7 @@
 #include <cuda_runtime.h>
 #include <stddef.h>
 
-#include "kernels/codec/turns.cuh"
+#include "kernels/codec/tickets.cuh"
 
 namespace bale_launch
 {
@@ -32,15 +32,15 @@ cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threa
     return cudaGetLastError();
 }
 
-/* Likewise, a kernel whose blocks wait for each other (turns.cuh). */
+/* Likewise, a kernel whose blocks wait for each other (tickets.cuh). */
 template <typename... PARAMETERS, typename... ARGUMENTS>
-cudaError_t start_in_turns(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
-                           size_t shared, cudaStream_t stream, ARGUMENTS... arguments)
+cudaError_t start_by_ticket(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
+                            size_t shared, cudaStream_t stream, ARGUMENTS... arguments)
 {
     cudaLaunchConfig_t config = config_of(blocks, threads, shared, stream);
 
 #ifndef __CUDACC__ /* emulated: tests/cuda/emulation */
-    config.together = bale_turns::TOGETHER;
+    config.together = bale_tickets::TOGETHER;
 #endif
     (void)cudaLaunchKernelEx(&config, kernel, arguments...);
     return cudaGetLastError();

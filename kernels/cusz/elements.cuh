@@ -5,11 +5,13 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/codec/tables.h"
 #include "kernels/codec/warp.cuh"
 #include "kernels/cusz/sizes.h"
 
 namespace bale_cusz
 {
+constexpr uint32_t CELLS = CUSZ_CHUNK / BALE_CUDA_CELL; /* of a chunk, at most */
 using bale_warp::ALL;
 
 template <typename WORD> struct type_of;

@@ -8,7 +8,6 @@
 
 namespace bale_cusz
 {
-constexpr uint32_t CELLS = CUSZ_CHUNK / BALE_CUDA_CELL; /* of a chunk, at most */
 constexpr uint32_t COLUMNS = 2048; /* as many or more are shared by a chunk's blocks */
 
 /* What decoding knows of a cell, in its working memory. */

@@ -120,7 +120,6 @@ __device__ inline uint32_t zeros_before_lane(const lane_zeros &own, uint32_t bac
     return sum;
 }
 
-constexpr uint32_t CELLS = CUSZ_CHUNK / BALE_CUDA_CELL; /* of a chunk at most */
 static_assert(CELLS <= 32 && 32 % CUSZ_RUNS == 0, "a lane for each");
 
 /* By a warp: the runs of a chunk whose first cell is c, if runs gain there or are asked for. A lane

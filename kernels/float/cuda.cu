@@ -107,8 +107,8 @@ cudaError_t encode(const cuda_batch *b)
     return bale_launch::in_order(
         [=] { return learn(b); }, [=] { return is_long ? clear_work(b) : cudaSuccess; },
         [=] {
-            return bale_launch::start_in_turns(bale_float::encode, b->count, bale_float::THREADS,
-                                               shared, b->stream, b->chunks, b->lists, is_long);
+            return bale_launch::start_by_ticket(bale_float::encode, b->count, bale_float::THREADS,
+                                                shared, b->stream, b->chunks, b->lists, is_long);
         });
 }
 
@@ -123,7 +123,7 @@ cudaError_t decode(const cuda_batch *b)
                                   b->chunks, b->lists, b->to, false);
     return bale_launch::in_order([=] { return clear_work(b); },
                                  [=] {
-                                     return bale_launch::start_in_turns(
+                                     return bale_launch::start_by_ticket(
                                          bale_float::decode<true>, b->count, bale_float::THREADS,
                                          sizeof(decode_shared), b->stream, b->chunks, b->lists,
                                          b->to, few);

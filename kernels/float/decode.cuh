@@ -138,7 +138,7 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
 
 /* ---- A block for each tile ---- */
 
-/* Whether tiles can have blocks of their own: what is needed of those before them can be told. */
+/* Whether tiles can have blocks of their own: what is needed of those before them can be published. */
 template <typename T> __device__ inline bool can_share(const float_layout &l, const extents &its)
 {
     const uint32_t row = l.strides[1], plane = l.strides[2];
@@ -284,7 +284,7 @@ __global__ void __launch_bounds__(THREADS, 2)
 {
     decode_shared *s = (decode_shared *)bale_shared::memory;
     const uint32_t c =
-        LONG ? bale_turns::take(&((tile_work *)lists.work)->next, &s->turn) : blockIdx.x;
+        LONG ? bale_tickets::take(&((tile_work *)lists.work)->next, &s->ticket) : blockIdx.x;
     const cuda_chunk chunk = chunks[c];
     const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
     uint8_t *raw = (uint8_t *)to[chunk.first];

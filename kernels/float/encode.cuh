@@ -6,7 +6,7 @@
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
-#include "kernels/codec/turns.cuh"
+#include "kernels/codec/tickets.cuh"
 #include "kernels/float/cells.cuh"
 
 namespace bale_float
@@ -25,12 +25,12 @@ struct share {
 
 /* In each cell's working memory; zeros at first. */
 struct cell_work {
-    uint32_t next; /* of the first cell: the next block's turn */
-    uint32_t told; /* 1: what the cell adds is there */
+    uint32_t next;      /* of the first cell: the next block's turn */
+    uint32_t published; /* 1: what the cell adds is there */
     share its;
 };
 static_assert(sizeof(cell_work) <= BALE_CUDA_WORK, "in each cell's working memory");
-static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_turns::TOGETHER, "a chunk's cells");
+static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_tickets::TOGETHER, "a chunk's cells");
 
 __device__ inline cell_work *work_of(const cuda_lists &lists, uint32_t c)
 {
@@ -41,7 +41,7 @@ struct encode_shared {
     group_places groups;
     uint32_t marks[2][MARKS_MAX];
     warp_values room;
-    uint32_t first_bits, turn;
+    uint32_t first_bits, ticket;
     share shares[FLOAT_CHUNK / BALE_CUDA_CELL]; /* of the chunk's cells */
     /* And a vector before them, and one behind, which are read; a halo only of chunks of
      * several. */
@@ -198,10 +198,10 @@ __device__ inline void share_cells(encode_shared *s, const integers<T> &q, const
         cell_work *work = work_of(lists, c);
         if (threadIdx.x == 0)
             work->its = own;
-        bale_turns::tell(&work->told, 1);
+        bale_tickets::publish(&work->published, 1);
         if (threadIdx.x < cells) {
             const cell_work *other = work_of(lists, chunk.first + threadIdx.x);
-            bale_turns::await(&other->told, 1);
+            bale_tickets::await(&other->published, 1);
             s->shares[threadIdx.x] = {__ldcg(&other->its.deltas), __ldcg(&other->its.planes),
                                       __ldcg(&other->its.bits), __ldcg(&other->its.first_bits)};
         }
@@ -315,12 +315,13 @@ __device__ inline bool encode_layout(const cuda_chunk &chunk, const cuda_lists &
                      lists.made[chunk.frame].length, l);
 }
 
-/* A block for each cell. in_turns: there are chunks of several. */
+/* A block for each cell. by_ticket: there are chunks of several. */
 __global__ void __launch_bounds__(THREADS, 2)
-    encode(const cuda_chunk *chunks, cuda_lists lists, bool in_turns)
+    encode(const cuda_chunk *chunks, cuda_lists lists, bool by_ticket)
 {
     encode_shared *s = (encode_shared *)bale_shared::memory;
-    const uint32_t c = in_turns ? bale_turns::take(&work_of(lists, 0)->next, &s->turn) : blockIdx.x;
+    const uint32_t c =
+        by_ticket ? bale_tickets::take(&work_of(lists, 0)->next, &s->ticket) : blockIdx.x;
     const cuda_chunk chunk = chunks[c];
     const target to = {lists.raw + (size_t)chunk.first * BALE_CUDA_CELL, chunk.whole, chunk.limit,
                        lists.packed + chunk.first * lists.packed_cell};

@@ -17,7 +17,7 @@ struct decode_shared {
     uint64_t widths[BLOCKS_MAX];
     uint32_t planes_at[BLOCKS_MAX];
     block_places next; /* of the first block behind the first tile */
-    uint32_t turn;
+    uint32_t ticket;
     sum_room room;
     uint4 rows[ROWS_BYTES / sizeof(uint4)]; /* only where chunks have several cells */
 };

@@ -5,7 +5,7 @@
 #define BALE_KERNELS_FLOAT_TILES_CUH
 
 #include "kernels/codec/lists.h"
-#include "kernels/codec/turns.cuh"
+#include "kernels/codec/tickets.cuh"
 #include "kernels/float/sums.cuh"
 
 namespace bale_float
@@ -26,7 +26,7 @@ struct tile_work {
     uint64_t along[ORDER_MAX];
 };
 static_assert(sizeof(tile_work) <= BALE_CUDA_WORK, "in each cell's working memory");
-static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_turns::TOGETHER, "a chunk's tiles");
+static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_tickets::TOGETHER, "a chunk's tiles");
 
 /* A tile, and those of its chunk. */
 struct tile {
@@ -41,14 +41,14 @@ struct tile {
 
     __device__ void tell(uint32_t stage) const
     {
-        bale_turns::tell(&at(own)->stage, stage);
+        bale_tickets::publish(&at(own)->stage, stage);
     }
 
     /* By a block: waits until the tiles [from, to) have told. */
     __device__ void await(uint32_t from, uint32_t to, uint32_t stage) const
     {
         if (from + threadIdx.x < to)
-            bale_turns::await(&at(from + threadIdx.x)->stage, stage);
+            bale_tickets::await(&at(from + threadIdx.x)->stage, stage);
         __syncthreads();
     }
 };
