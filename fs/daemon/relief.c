@@ -230,7 +230,10 @@ static void look_for_crowd(struct bale_relief *relief, struct looks *looks)
 
     looks->backlog = waits ? looks->backlog + 1 : 0;
     looks->calm = waits || bale_lanes_have_waiting(relief->lanes) ? 0 : looks->calm + 1;
-    looks->alone = atomic_exchange(&relief->mixed, false) ? 0 : looks->alone + 1;
+    if (atomic_exchange(&relief->mixed, false))
+        looks->alone = 0;
+    else if (looks->alone < OTHERS_LOOKS)
+        looks->alone++;
     if (looks->backlog >= CROWDED_LOOKS && looks->alone < OTHERS_LOOKS)
         atomic_store(&relief->crowded, true);
     else if (looks->calm >= CALM_LOOKS)

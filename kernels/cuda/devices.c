@@ -49,8 +49,9 @@ static uint64_t memory_for(const struct cuda_engine *engine, unsigned i)
     return part > small ? part : small;
 }
 
-/* What it takes of a device that has so much free: by default no more than half, so that several
- * engines on a device that a program has nearly filled get a share each. */
+/* What it takes of a device that has so much free: by default half of that, but no less than a
+ * small amount, so that several engines on a device that a program has nearly filled get a share
+ * each. */
 static uint64_t share_of(const struct cuda_engine *engine, unsigned i, uint64_t free_now)
 {
     uint64_t most = memory_for(engine, i), small = small_memory(engine, i);
@@ -74,7 +75,8 @@ bool bale_cuda_is_pressed(struct cuda_engine *engine)
     pthread_mutex_lock(&engine->pinning);
     for (unsigned i = 0; i < engine->device_count; i++)
         pressed |=
-            bale_driver_free(&engine->info[i]) < besides_held(engine, i, memory_for(engine, i));
+            bale_driver_free(&engine->info[i]) <
+            besides_held(engine, i, engine->devices[i] ? engine->shares[i] : memory_for(engine, i));
     pthread_mutex_unlock(&engine->pinning);
     return pressed;
 }

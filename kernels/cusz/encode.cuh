@@ -137,8 +137,9 @@ __device__ inline void write_groups(encode_shared *s, const work<WORD, QUICK, MA
     const uint32_t count = w.groups(), bits = 8 * w.l.bits, end = bits + s->bits[count];
     const uint32_t begin_at = bits + s->bits[own.begin], end_at = bits + s->bits[own.end];
     const uint32_t warp = threadIdx.x / 32, mine = own.end - own.begin;
-    const uint32_t each =
-        MATCHES ? w.groups_of_segment() : (mine + blockDim.x / 32 - 1) / (blockDim.x / 32);
+    /* Without matches at most 32 groups at once, for a lane of the warp keeps each one's count. */
+    const uint32_t each = MATCHES ? w.groups_of_segment()
+                                  : min((mine + blockDim.x / 32 - 1) / (blockDim.x / 32), 32u);
     const destination out = {{(uint32_t *)packed, first ? begin_at / 32 : (begin_at + 31) / 32,
                               (end_at + 31) / 32, end > 0 ? (end - 1) / 32 : 0, &s->last_word},
                              bits,

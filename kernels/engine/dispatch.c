@@ -146,13 +146,14 @@ static bool should_wait_for_batch(struct bale_dispatch *d, struct bale_item *ite
 
     if (work >= BALE_WORKS)
         return false;
-    atomic_store_explicit(&d->decoded, work, memory_order_relaxed);
     if (d->options.choice == BALE_ENGINE_AUTO)
         bale_busy_update(&d->busy);
-    if (!bale_dispatch_collects_work(d, work, item->background) || !acquire_gpu(d))
-        return false;
-    bool better = may_use_gpu(d, item);
-    release_gpu(d);
+    bool better = false;
+    if (bale_dispatch_collects_work(d, work, item->background) && acquire_gpu(d)) {
+        better = may_use_gpu(d, item);
+        release_gpu(d);
+    }
+    atomic_store_explicit(&d->decoded, better ? work : BALE_WORKS, memory_order_relaxed);
     return better;
 }
 
@@ -171,8 +172,10 @@ bool bale_dispatch_collects(struct bale_engine *engine)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    return atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
-           bale_dispatch_collects_work(d, atomic_load(&d->decoded), true);
+    unsigned work = atomic_load(&d->decoded);
+
+    return work < BALE_WORKS && atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
+           bale_dispatch_collects_work(d, work, true);
 }
 
 static struct bale_dispatch_work copy_count(const struct bale_work_count *count)

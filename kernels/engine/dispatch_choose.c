@@ -141,7 +141,7 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     bale_costs_batch(&d->costs, work, batch->in_flight, ns);
     bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
                      bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
-    if (promising || batch->stale)
+    if (promising || batch->stale || atomic_load(&d->promising[work]))
         atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
     atomic_store(&d->promising[work], promising);
 }

@@ -82,7 +82,7 @@ struct bale_dispatch {
     atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch last began */
     atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* how long after that the costs count */
     atomic_bool promising[BALE_WORKS];         /* a large batch would beat all CPUs */
-    atomic_uint decoded;                       /* kind of the last item to decode */
+    atomic_uint decoded; /* kind of the last item to decode; BALE_WORKS: not for the GPU */
     struct bale_busy busy;
 
     /* Under the lock. */

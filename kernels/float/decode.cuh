@@ -138,14 +138,17 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
 
 /* ---- A block for each tile ---- */
 
-/* Whether tiles can have blocks of their own: what is needed of those before them can be published. */
+/* Whether tiles can have blocks of their own: what is needed of those before them can be published.
+ * Integers of the planes before are found from patterns, so each must have one of its own: a
+ * hostile stream may have two integers for one pattern where a map has exponents or a shift. */
 template <typename T> __device__ inline bool can_share(const float_layout &l, const extents &its)
 {
     const uint32_t row = l.strides[1], plane = l.strides[2];
     const bool has_planes = l.orders[2] > 0 && plane < its.count;
+    const float_map map = map_of<T>(l);
 
     return (row >= its.count || l.orders[1] * row <= (BALE_CUDA_CELL - COLUMNS_AT) / sizeof(T)) &&
-           (!has_planes || ((l.exponent & FLOAT_DECIMAL) == 0 && plane >= THREADS));
+           (!has_planes || (is_bijective(map) && plane >= THREADS));
 }
 
 /* By a block: a tile's integers to patterns. False, for all threads: a rule is broken. */
@@ -259,9 +262,8 @@ __device__ inline void decode_any(decode_shared *s, const float_layout &l, const
     const uint32_t length = (uint32_t)lists.decode_from_lengths[chunk.first], whole = chunk.whole;
     const bool is_long = LONG && whole > BALE_CUDA_CELL;
     const extents its = extents_of(l, whole);
-    const bool has_planes = l.orders[2] > 0 && l.strides[2] < its.count;
 
-    if (is_long && (few || has_planes) && can_share<T>(l, its)) {
+    if (is_long && few && can_share<T>(l, its)) {
         decode_shared_chunk<T>(s, l, lists, chunk, c, raw);
         return;
     }
@@ -276,8 +278,7 @@ __device__ inline void decode_any(decode_shared *s, const float_layout &l, const
 }
 
 /* A block for each cell. LONG: some chunks have several, and blocks wait for each other; few: there
- * are not enough chunks for all multiprocessors. Else a block for a chunk has less to do in all,
- * unless there are planes. */
+ * are not enough chunks for all multiprocessors. Else a block for a chunk has less to do in all. */
 template <bool LONG>
 __global__ void __launch_bounds__(THREADS, 2)
     decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to, bool few)

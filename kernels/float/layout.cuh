@@ -169,6 +169,12 @@ template <typename T> __device__ inline float_map map_of(const float_layout &l)
     return map;
 }
 
+/* Whether each integer has a pattern of its own. */
+__device__ inline bool is_bijective(const float_map &map)
+{
+    return !map.is_float || (!map.is_decimal && map.high == 0 && map.shift == 0);
+}
+
 template <typename T> __device__ inline T sign_of(T x)
 {
     return (T)((typename kin<T>::whole)x >> (element<T>::BITS - 1));

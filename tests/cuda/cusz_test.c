@@ -29,7 +29,8 @@ enum kind {
     SLOW,     /* one-dimensional, hardly changing */
     NOISE,    /* 12 bits each */
     AGAIN,    /* the same again and again, at distances in and out of reach */
-    KINDS
+    KINDS,
+    BURST /* zeros but for one burst, in add_burst */
 };
 
 /* Multiples of the step, mostly. */
@@ -63,6 +64,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
         return (double)(random % 3);
     case NOISE:
         return (double)(random % 4096);
+    case BURST:
+        return i >= 131000 && i < 133300 ? (double)((int64_t)random >> (random & 63)) : 0;
     case AGAIN:
         return random % 700 ? (double)(i % (i / 3000 * 37 % 300 + 1) * 7 % 13) : 300000;
     default:
@@ -131,25 +134,45 @@ static uint32_t any_length(struct exact_items *list)
     return 1 + exact_below(list, PICK(list, most));
 }
 
-static void add_array(struct exact_items *list)
+static void add_job(struct exact_items *list, const struct bale_field *field, uint32_t kind,
+                    uint32_t length)
 {
     struct exact_job *job = &list->jobs[list->count];
-    const struct bale_field field = any_field(list);
-    const uint32_t size = bale_field_element(&field);
+    const uint32_t size = bale_field_element(field);
 
     *job = (struct exact_job){
-        .setting = {.codec = BALE_CODEC_CUSZ, .field = field},
-        .kind = field.dims[2] && exact_below(list, 3) ? VOLUME : exact_below(list, KINDS),
-        .length = any_length(list),
+        .setting = {.codec = BALE_CODEC_CUSZ, .field = *field},
+        .kind = kind,
+        .length = length,
         .chunk_log2 = 16,
         .data = exact_data(list, list->count),
         .frame = exact_frame(list, list->count),
     };
-    fill(list, job->kind, &field, (uint32_t)((field.offset - exact_frame_of(job).offset) % size),
+    fill(list, job->kind, field, (uint32_t)((field->offset - exact_frame_of(job).offset) % size),
          job->data, job->length);
     exact_encode_on_cpu(list, job);
     if (++list->count == EXACT_ITEMS)
         exact_run_jobs(list);
+}
+
+static void add_array(struct exact_items *list)
+{
+    const struct bale_field field = any_field(list);
+    const bool volume = field.dims[2] && exact_below(list, 3);
+    const uint32_t kind = volume ? VOLUME : exact_below(list, KINDS);
+
+    add_job(list, &field, kind, any_length(list));
+}
+
+/* A chunk of 1 MiB with a segment of more bits than one may have: it is made again with shorter
+ * segments, all of it by one block. */
+static void add_burst(struct exact_items *list)
+{
+    struct bale_field field = {.type = BALE_FIELD_F32, .dims = {256, 256, 4}};
+    const double step = 0.5;
+
+    memcpy(&field.step, &step, sizeof step);
+    add_job(list, &field, BURST, 1 << 20);
 }
 
 /* A chunk with matches in segments of 2^15 words, more than a cell has: no encoder makes these. */
@@ -251,5 +274,7 @@ int main(int argc, char **argv)
     decode_long_streams(&list);
     for (int i = 0; i < rounds * EXACT_ITEMS; i++)
         add_array(&list);
+    for (int i = 0; i < rounds && i < EXACT_ITEMS / 2; i++)
+        add_burst(&list);
     return exact_end(&list);
 }

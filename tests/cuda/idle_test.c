@@ -197,7 +197,8 @@ static void test_no_memory(struct rig *rig)
     CHECK_EQ(item.status, BALE_E_NO_DEVICE);
     wait_for(rig, false, false);
     rig->fault(NULL);
-    CHECK_EQ_U(rig_stats(rig).device_memory, 0);
+    while (rig_stats(rig).device_memory > 0) /* counted apart from open and kept */
+        usleep(1000);
     CHECK(!rig->gpu->takes(rig->engine, &item));
     rig_close(rig);
     CHECK_EQ_U(rig_complaints(), complaints + 1);
