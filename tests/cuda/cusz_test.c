@@ -30,7 +30,7 @@ enum kind {
     NOISE,    /* 12 bits each */
     AGAIN,    /* the same again and again, at distances in and out of reach */
     KINDS,
-    BURST /* zeros but for one burst, in add_burst */
+    BURST /* few that are not zero, but for one burst: in add_burst */
 };
 
 /* Multiples of the step, mostly. */
@@ -65,7 +65,9 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
     case NOISE:
         return (double)(random % 4096);
     case BURST:
-        return i >= 131000 && i < 133300 ? (double)((int64_t)random >> (random & 63)) : 0;
+        if (i >= 40960 && i < 40960 + 2000)
+            return (double)((int32_t)(random >> 40) - (1 << 23)) * 64;
+        return random % 1024 < i / 256 % 7 * 10 ? (double)(random >> 30 & 63) : 0;
     case AGAIN:
         return random % 700 ? (double)(i % (i / 3000 * 37 % 300 + 1) * 7 % 13) : 300000;
     default:
@@ -276,5 +278,6 @@ int main(int argc, char **argv)
         add_array(&list);
     for (int i = 0; i < rounds && i < EXACT_ITEMS / 2; i++)
         add_burst(&list);
+    exact_run_jobs(&list);
     return exact_end(&list);
 }
