@@ -122,6 +122,17 @@ struct part_harm {
     const char *name, *what;
 };
 
+/* Shows the stream that make returns with a byte of its part harmed, for each of the harms. */
+static void show_harms(codec_stream_visit *visit, void *arg, struct stream (*make)(void),
+                       const struct part_harm *harms, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct stream s = make();
+        s.part[harms[i].at] = harms[i].value;
+        show(visit, arg, false, harms[i].name, harms[i].what, &s);
+    }
+}
+
 static void bad_parts(codec_stream_visit *visit, void *arg)
 {
     static const struct part_harm harms[] = {
@@ -142,16 +153,8 @@ static void bad_parts(codec_stream_visit *visit, void *arg)
     };
     struct stream s;
 
-    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
-        s = ramp();
-        s.part[harms[i].at] = harms[i].value;
-        show(visit, arg, false, harms[i].name, harms[i].what, &s);
-    }
-    for (unsigned i = 0; i < sizeof of_floats / sizeof of_floats[0]; i++) {
-        s = zones();
-        s.part[of_floats[i].at] = of_floats[i].value;
-        show(visit, arg, false, of_floats[i].name, of_floats[i].what, &s);
-    }
+    show_harms(visit, arg, ramp, harms, sizeof harms / sizeof harms[0]);
+    show_harms(visit, arg, zones, of_floats, sizeof of_floats / sizeof of_floats[0]);
     s = zones();
     s.part[0] = 0x06 & 0x04, s.part[2] = 0, s.part[1] = 0;
     show(visit, arg, false, "float-size", "floats of one byte", &s);
@@ -217,11 +220,7 @@ static void bad_decimals(codec_stream_visit *visit, void *arg)
     };
     struct stream s;
 
-    for (unsigned i = 0; i < sizeof harms / sizeof harms[0]; i++) {
-        s = tenths();
-        s.part[harms[i].at] = harms[i].value;
-        show(visit, arg, false, harms[i].name, harms[i].what, &s);
-    }
+    show_harms(visit, arg, tenths, harms, sizeof harms / sizeof harms[0]);
     s = tenths();
     s.b.data[EXCEPTIONS + EACH] = 2;
     show(visit, arg, false, "exception-twice", "an element that is an exception twice", &s);
