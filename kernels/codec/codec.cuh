@@ -27,6 +27,15 @@ struct cuda_batch {
     cudaStream_t stream;
 };
 
+/* Whether some chunks have several cells. */
+inline bool bale_cuda_has_long_chunks(const cuda_batch *batch)
+{
+    for (uint32_t c = 0; c < batch->count; c++)
+        if (batch->host[c].whole > BALE_CUDA_CELL)
+            return true;
+    return false;
+}
+
 /* A NULL member means that the codec does not need it. */
 struct cuda_codec_ops {
     /* A stream that decodes to one byte. The engine gives it to a decoder that needs a valid stream

@@ -111,15 +111,6 @@ cudaError_t encode(const cuda_batch *b)
         [=] { return encode_frames<uint64_t, true>(b); });
 }
 
-/* Whether some chunks have several cells. */
-bool has_long_chunks(const cuda_batch *b)
-{
-    for (uint32_t c = 0; c < b->count; c++)
-        if (b->host[c].whole > BALE_CUDA_CELL)
-            return true;
-    return false;
-}
-
 /* Cells that a block decodes: several spare it the making of tables, but all multiprocessors should
  * have blocks. */
 #ifndef BALE_CUSZ_BLOCKS
@@ -140,9 +131,10 @@ cudaError_t decode(const cuda_batch *b)
                                       b->count, each, b->lists, b->to);
         },
         [=] {
-            return has_long_chunks(b) ? bale_launch::start(carry, b->count, FINISH_THREADS, 0,
-                                                           b->stream, b->chunks, b->lists)
-                                      : cudaSuccess;
+            return bale_cuda_has_long_chunks(b)
+                       ? bale_launch::start(carry, b->count, FINISH_THREADS, 0, b->stream,
+                                            b->chunks, b->lists)
+                       : cudaSuccess;
         },
         [=] {
             return bale_launch::start(finish, b->count, FINISH_THREADS, 0, b->stream, b->chunks,

@@ -14,15 +14,6 @@ using bale_float::row_shared;
 /* As many as there are multiprocessors: then each block has one for itself, else two share it. */
 constexpr uint32_t FEW_FRAMES = 132;
 
-/* Whether some chunks have several cells. */
-bool has_long_chunks(const cuda_batch *b)
-{
-    for (uint32_t c = 0; c < b->count; c++)
-        if (b->host[c].whole > BALE_CUDA_CELL)
-            return true;
-    return false;
-}
-
 cudaError_t open()
 {
     return bale_launch::in_order(
@@ -101,7 +92,7 @@ cudaError_t clear_work(const cuda_batch *b)
 
 cudaError_t encode(const cuda_batch *b)
 {
-    const bool is_long = has_long_chunks(b);
+    const bool is_long = bale_cuda_has_long_chunks(b);
     const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
 
     return bale_launch::in_order(
@@ -114,7 +105,7 @@ cudaError_t encode(const cuda_batch *b)
 
 cudaError_t decode(const cuda_batch *b)
 {
-    const bool is_long = has_long_chunks(b);
+    const bool is_long = bale_cuda_has_long_chunks(b);
     const bool few = b->count <= FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL);
 
     if (!is_long)

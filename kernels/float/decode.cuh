@@ -145,10 +145,9 @@ template <typename T> __device__ inline bool can_share(const float_layout &l, co
 {
     const uint32_t row = l.strides[1], plane = l.strides[2];
     const bool has_planes = l.orders[2] > 0 && plane < its.count;
-    const float_map map = map_of<T>(l);
 
     return (row >= its.count || l.orders[1] * row <= (BALE_CUDA_CELL - COLUMNS_AT) / sizeof(T)) &&
-           (!has_planes || (is_bijective(map) && plane >= THREADS));
+           (!has_planes || (is_bijective(l) && plane >= THREADS));
 }
 
 /* By a block: a tile's integers to patterns. False, for all threads: a rule is broken. */

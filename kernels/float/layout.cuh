@@ -169,10 +169,10 @@ template <typename T> __device__ inline float_map map_of(const float_layout &l)
     return map;
 }
 
-/* Whether each integer has a pattern of its own. */
-__device__ inline bool is_bijective(const float_map &map)
+/* Whether the layout's map gives each integer a pattern of its own. */
+__device__ inline bool is_bijective(const float_layout &l)
 {
-    return !map.is_float || (!map.is_decimal && map.high == 0 && map.shift == 0);
+    return !l.is_float || (l.exponent == 0 && l.shift == 0);
 }
 
 template <typename T> __device__ inline T sign_of(T x)
