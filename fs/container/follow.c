@@ -63,7 +63,7 @@ static int take_root(struct bale_container *c, const struct bale_root_choice *ch
     c->rejected = 0;
     c->looks = 0;
     c->doubted = 0;
-    /* Count the epoch up last: whoever sees it then sees all attributes that belong to it. */
+    /* Count the epoch up last: a thread that sees the new one sees all attributes of it. */
     atomic_fetch_add(&c->epoch, 1);
     pthread_rwlock_unlock(&c->index_lock);
     return err;

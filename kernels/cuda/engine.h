@@ -129,7 +129,8 @@ static inline struct cuda_engine *bale_cuda_engine(struct bale_engine *handle)
     return (struct cuda_engine *)handle;
 }
 
-/* A line for the log of whoever opened the engine (bale_gpu_options.log). Any thread. */
+/* Passes a line to the log of the program that opened the engine (bale_gpu_options.log). Any
+ * thread. */
 void bale_cuda_log(const struct cuda_engine *engine, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

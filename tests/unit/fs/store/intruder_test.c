@@ -11,7 +11,7 @@ static int unseen_flock(int fd, int operation)
     return fstat(fd, &st) == 0 && S_ISDIR(st.st_mode) ? 0 : flock(fd, operation);
 }
 
-/* Whoever has the lock writes that into it while the store tries to get it. */
+/* What the holder of the lock writes into it while the store tries to get it. */
 static int late_flock(int fd, int operation)
 {
     struct stat st, lock;
