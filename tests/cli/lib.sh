@@ -166,8 +166,8 @@ process() {
     "$balefs" stat --json "$1" | /usr/bin/python3 -S -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])'
 }
 
-# lives PID: it runs; a zombie that nobody has reaped does not.
-lives() { [ "$(sed 's/.*) //; s/ .*//' "/proc/$1/stat" 2>/dev/null || echo Z)" != Z ]; }
+# lives PID: one of its threads runs; a zombie that nobody has reaped does not, but the first thread is one before others end.
+lives() { [ -n "$(sed 's/.*) //; s/ .*//; /^[ZX]/d' "/proc/$1/task/"*/stat 2>/dev/null)" ]; }
 
 # has_become PID NAME: the program that it was to run
 has_become() { [ "$(cat "/proc/$1/comm")" = "$2" ]; }

@@ -140,6 +140,27 @@ says "^balefs: $mnt: its daemon had ended before; unmounted$"
 ! is_mounted "$mnt" || fail "a dead mount stays"
 run 0 fsck --data "$store"
 
+# --- a daemon that is killed while a command waits for its answer
+# asks PID: it waits for the answer to a request
+asks() { [[ $(cat "/proc/$1/wchan") = *@(request_wait_answer|fuse)* ]]; }
+# killed_under COMMAND...: balefs COMMAND... asks a stopped daemon, which is killed then
+killed_under() {
+    pid=$(process "$mnt")
+    kill -STOP "$pid"
+    "$balefs" "$@" 2>"$work/err" &
+    local asker=$!
+    soon asks "$asker"
+    kill -KILL "$pid"
+    wait "$asker" || fail "$1 while the daemon was killed: $(cat "$work/err")"
+}
+if [ -e /proc/self/wchan ]; then
+    run 0 mount "$store" "$mnt"
+    killed_under mount "$store" "$mnt"
+    is kept "$(cat "$mnt/kept")" "what was closed before the kill"
+    killed_under umount "$mnt"
+    ! is_mounted "$mnt" || fail "a dead mount stays"
+fi
+
 # --- reasons
 run 32 mount "$work/none" "$mnt"
 says "^balefs: $work/none: "

@@ -88,7 +88,7 @@ static void say_why(const char *path, int err)
         bale_message(
             "%s: cannot be read: %s: let its owner or root do it, or name it below a mount", path,
             bale_err_text(err));
-    else if (errno == ENOTCONN)
+    else if (bale_mounts_is_gone(errno))
         bale_message("%s: its daemon has ended without unmounting: balefs mount or balefs umount "
                      "cleans it up",
                      path);

@@ -301,11 +301,16 @@ bool bale_mount_line_is_balefs(const struct bale_mount_line *mount)
     return mount->type && strcmp(mount->type, "fuse.balefs") == 0;
 }
 
+bool bale_mounts_is_gone(int error)
+{
+    return error == ENOTCONN || error == ECONNABORTED;
+}
+
 char *bale_mounts_path(const char *path)
 {
     char *real = realpath(path, NULL), *copy = NULL, *parent = NULL, *result = NULL;
 
-    if (real || errno != ENOTCONN)
+    if (real || !bale_mounts_is_gone(errno))
         return real;
     copy = strdup(path);
     char *again = strdup(path);

@@ -60,6 +60,10 @@ void bale_mount_line_free(struct bale_mount_line *mount);
 
 bool bale_mount_line_is_balefs(const struct bale_mount_line *mount);
 
+/* True if error, an errno, says that a FUSE daemon is gone: already when it was asked, or while
+ * the request waited. */
+bool bale_mounts_is_gone(int error);
+
 /* As realpath, but if the last name cannot be followed because the daemon of a mount is dead, it
  * resolves only the directory. The caller frees it; NULL with errno on failure. */
 char *bale_mounts_path(const char *path);

@@ -98,7 +98,7 @@ static bool is_dead(const char *path)
 
     /* asks the daemon: the kernel's cache outlives it */
     return statx(AT_FDCWD, path, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &st) < 0 &&
-           errno == ENOTCONN;
+           bale_mounts_is_gone(errno);
 }
 
 /* True, after a message, if the mount point has a balefs mount, which would be hidden. */

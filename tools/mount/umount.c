@@ -206,7 +206,7 @@ static int leave_mount(const struct bale_mount_line *mount, struct bale_umount_h
 
     if (fd >= 0)
         return drain_and_leave(fd, mount, &leaving);
-    if (!part && errno == ENOTCONN) {
+    if (!part && bale_mounts_is_gone(errno)) {
         int status = bale_unmount(mount->point, (struct bale_umount_how){.lazy = true});
         if (status == BALE_EXIT_DONE)
             bale_message("%s: its daemon had ended before; unmounted", mount->point);

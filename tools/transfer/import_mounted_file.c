@@ -11,6 +11,7 @@
 #include "fs/base/write_all.h"
 #include "fs/store/store.h"
 #include "kernels/frame/setting.h"
+#include "tools/common/mounts.h"
 #include "tools/transfer/import.h"
 #include "tools/transfer/move.h"
 
@@ -190,7 +191,7 @@ static int write_copy(struct incoming *in, struct bale_scratch *scratch)
     else if (put && put != ECANCELED)
         bale_transfer_fail(task->transfer, task->dir, task->name, "cannot be stored in %s: %s",
                            task->transfer->to_top, strerror(put));
-    if (put == ENOSPC || put == EDQUOT || put == EIO || put == EROFS || put == ENOTCONN)
+    if (put == ENOSPC || put == EDQUOT || put == EIO || put == EROFS || bale_mounts_is_gone(put))
         atomic_store(&bale_transfer_stop, true);
     return e ? BALE_E_IO : bale_err_from_errno(put);
 }
