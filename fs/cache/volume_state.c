@@ -13,7 +13,8 @@ struct bale_volume_lists {
     struct bale_file *files;
     struct bale_file *dirty_files;
 
-    pthread_mutex_t park_lock; /* guards the next four, and changes of volume->frozen */
+    pthread_mutex_t park_lock;  /* guards the next five, and changes of volume->frozen */
+    atomic_uint_fast64_t wakes; /* read without the lock, too */
     struct bale_parked_write *parked, **parked_end;
     struct bale_turn *deferred, **deferred_end;
 
@@ -177,6 +178,11 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 
 /* ---- Waiting for memory, and freezing ---- */
 
+uint64_t bale_volume_wakes(const struct bale_volume *volume)
+{
+    return atomic_load(&volume->lists->wakes);
+}
+
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write)
 {
     struct bale_volume_lists *lists = volume->lists;
@@ -184,13 +190,13 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
     write->next = NULL;
     pthread_mutex_lock(&lists->park_lock);
     write->cancelled = write->cancel && atomic_load(write->cancel);
-    bool cancelled = write->cancelled;
-    if (!cancelled) {
+    bool at_once = write->cancelled || write->wakes != atomic_load(&lists->wakes);
+    if (!at_once) {
         *lists->parked_end = write;
         lists->parked_end = &write->next;
     }
     pthread_mutex_unlock(&lists->park_lock);
-    if (cancelled)
+    if (at_once)
         bale_pool_submit(volume->readers, &write->job);
     else if (!write->for_space)
         bale_volume_kick(volume);
@@ -238,8 +244,10 @@ void bale_volume_wake(struct bale_volume *volume)
     struct bale_volume_lists *lists = volume->lists;
 
     pthread_mutex_lock(&lists->park_lock);
-    struct bale_parked_write *write = atomic_load(&volume->frozen) ? NULL : lists->parked;
-    if (write) {
+    bool frozen = atomic_load(&volume->frozen);
+    struct bale_parked_write *write = frozen ? NULL : lists->parked;
+    if (!frozen) {
+        atomic_fetch_add(&lists->wakes, 1);
         lists->parked = NULL;
         lists->parked_end = &lists->parked;
     }

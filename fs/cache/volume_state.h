@@ -88,6 +88,7 @@ struct bale_parked_write {
     bool cancelled; /* set before the job is submitted */
     /* Waits for space of the backing store: the flusher can do nothing for it now. */
     bool for_space;
+    uint64_t wakes; /* bale_volume_wakes before the writer found that it must wait */
     struct bale_parked_write *next;
 };
 
@@ -125,8 +126,10 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 
 /* ---- Waiting for memory, and freezing -------------------------------------------------------- */
 
-/* Queues a write until bale_volume_wake, and kicks the flusher. If the write's cancel is set,
- * submits it at once instead, as cancelled. */
+/* How often bale_volume_wake was called while the volume was not frozen. */
+uint64_t bale_volume_wakes(const struct bale_volume *volume);
+/* Queues a write until bale_volume_wake, and kicks the flusher. Submits it at once instead if that
+ * was called since write->wakes was read, or, as cancelled, if the write's cancel is set. */
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);

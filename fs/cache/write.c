@@ -73,6 +73,7 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
     enum bale_write_progress progress = BALE_WRITE_DONE;
 
     op->parked.for_space = false;
+    op->parked.wakes = bale_volume_wakes(file->volume);
     atomic_fetch_add(&file->volume->changing, 1);
     atomic_store_explicit(&file->user, op->parked.job.turn.user, memory_order_relaxed);
     pthread_mutex_lock(&file->lock);
