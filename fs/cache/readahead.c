@@ -16,8 +16,7 @@
 #define LATE_LEAST ((uint64_t)128 << 10) /* it asks for much at a time */
 #define WINDOW_MOST ((uint64_t)8 << 20)
 #define WINDOW_MOST_GPU ((uint64_t)64 << 20)
-#define WINDOWS_GPU                                                                                \
-    ((uint64_t)256 << 20) /* of all streams: what takes long to pin is not done by it */
+#define WINDOWS_GPU ((uint64_t)256 << 20) /* of all streams: pinning more takes too long */
 #define EXTENTS_A_JOB_GPU 16u
 #define JOB_BYTES ((uint64_t)512 << 10)
 
@@ -202,8 +201,8 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The most bytes to read ahead of a stream. A GPU needs large batches: for it the streams share up to
- * a quarter of the memory. */
+/* The most bytes to read ahead of a stream. A GPU needs large batches: for it the streams share up
+ * to a quarter of the memory. */
 static uint64_t window_most(struct bale_volume *volume)
 {
     uint64_t cap = bale_memory_cap(volume->memory);

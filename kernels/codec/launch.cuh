@@ -32,7 +32,7 @@ cudaError_t start(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threa
     return cudaGetLastError();
 }
 
-/* Likewise, a kernel whose blocks wait for each other (tickets.cuh). */
+/* As start, for a kernel whose blocks wait for each other (tickets.cuh). */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 cudaError_t start_by_ticket(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
                             size_t shared, cudaStream_t stream, ARGUMENTS... arguments)

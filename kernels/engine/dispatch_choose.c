@@ -6,8 +6,8 @@
 /* Less than this in the background is no work for a GPU: a batch costs the CPUs time as well. */
 #define BACKGROUND_BYTES ((uint64_t)2 << 20)
 /* Costs that are older are not trusted, because the device may have been shared when they were
- * measured. After a trial that finds the GPU slow the next one comes soon, since memory may have been
- * pinned at the time, when the driver does little else; each further one doubles the time. */
+ * measured. After a trial that finds the GPU slow the next one comes soon, since memory may have
+ * been pinned at the time, when the driver does little else; each further one doubles the time. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
 #define TRUST_SLOW_NS ((uint64_t)100 * 1000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)

@@ -166,7 +166,7 @@ process() {
     "$balefs" stat --json "$1" | /usr/bin/python3 -S -c 'import json, sys; print(json.load(sys.stdin)["mount"]["pid"])'
 }
 
-# lives PID: one of its threads runs; a zombie that nobody has reaped does not, but the first thread is one before others end.
+# lives PID: at least one of its threads is no zombie. The first thread may be one while others still end.
 lives() { [ -n "$(sed 's/.*) //; s/ .*//; /^[ZX]/d' "/proc/$1/task/"*/stat 2>/dev/null)" ]; }
 
 # has_become PID NAME: the program that it was to run
