@@ -58,6 +58,31 @@ static int compare(const void *a, const void *b)
     return (x->memory > y->memory) - (x->memory < y->memory);
 }
 
+/* With the mutex. */
+static void publish_longest(struct cuda_pinned *pinned)
+{
+    struct cuda_range longest = {0};
+
+    for (size_t i = 0; i < pinned->merged_count; i++)
+        if (pinned->merged[i].size > longest.size)
+            longest = pinned->merged[i];
+    __atomic_store_n(&pinned->longest_end, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&pinned->longest_begin, (uintptr_t)longest.memory, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&pinned->longest_end, (uintptr_t)longest.memory + longest.size,
+                     __ATOMIC_SEQ_CST);
+}
+
+/* Whether the memory is in the longest range; false also while that changes. */
+static bool is_in_longest(struct cuda_pinned *pinned, const void *memory, size_t size)
+{
+    uintptr_t at = (uintptr_t)memory;
+    uintptr_t end = __atomic_load_n(&pinned->longest_end, __ATOMIC_SEQ_CST);
+    uintptr_t begin = __atomic_load_n(&pinned->longest_begin, __ATOMIC_SEQ_CST);
+
+    return at >= begin && at <= end && size <= end - at &&
+           __atomic_load_n(&pinned->longest_end, __ATOMIC_SEQ_CST) == end;
+}
+
 static void merge(struct cuda_pinned *pinned)
 {
     struct cuda_range *m = pinned->merged;
@@ -72,6 +97,7 @@ static void merge(struct cuda_pinned *pinned)
         else
             m[pinned->merged_count++] = m[i];
     }
+    publish_longest(pinned);
 }
 
 int bale_cuda_pinned_add(struct cuda_pinned *pinned, void *memory, size_t size, unsigned device)
@@ -101,8 +127,10 @@ void bale_cuda_pinned_set_usable(struct cuda_pinned *pinned, size_t usable)
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size)
 {
     const uint8_t *begin = memory;
-    bool has = false;
+    bool has = is_in_longest(pinned, memory, size);
 
+    if (has)
+        return true;
     pthread_mutex_lock(&pinned->mutex);
     for (size_t i = 0; !has && i < pinned->merged_count; i++) {
         const struct cuda_range *r = &pinned->merged[i];

@@ -22,6 +22,9 @@ struct cuda_pinned {
     struct cuda_range *merged; /* these, sorted, ranges that touch put together */
     size_t merged_count;
     size_t merged_capacity;
+    /* The longest of the merged ones, read without the mutex: end, begin, and end again, which is 0
+     * while they change. The arena is one range, so nearly every question ends here. */
+    uintptr_t longest_begin, longest_end;
 };
 
 /* init: nothing is pinned. destroy frees the lists and unpins nothing. */

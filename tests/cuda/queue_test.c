@@ -54,6 +54,30 @@ static void test_ranges(void)
     CHECK(bale_cuda_pinned_has(&pinned, memory, sizeof memory));
     CHECK_EQ_U(bale_cuda_pinned_part(&pinned, memory + 100, NULL, sizeof memory - 100), PAGE - 100);
     CHECK_EQ_U(bale_cuda_pinned_part(&pinned, NULL, memory + PAGE, 7), 7);
+    bale_cuda_pinned_set_usable(&pinned, 2);
+    CHECK(bale_cuda_pinned_has(&pinned, memory, 2 * PAGE));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory + 2 * PAGE, 1));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory + PAGE, PAGE + 1));
+    bale_cuda_pinned_set_usable(&pinned, 0);
+    CHECK(!bale_cuda_pinned_has(&pinned, memory, 1));
+    bale_cuda_pinned_destroy(&pinned);
+}
+
+/* Questions are answered for the longest range and for a shorter one beside it. */
+static void test_gap(void)
+{
+    static uint8_t memory[400];
+    struct cuda_pinned pinned;
+
+    bale_cuda_pinned_init(&pinned);
+    REQUIRE(bale_cuda_pinned_add(&pinned, memory + 300, 100, 0) == BALE_OK);
+    REQUIRE(bale_cuda_pinned_add(&pinned, memory, 200, 0) == BALE_OK);
+    CHECK(bale_cuda_pinned_has(&pinned, memory + 100, 100));
+    CHECK(bale_cuda_pinned_has(&pinned, memory + 300, 100));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory + 199, 2));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory + 299, 2));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory + 399, 2));
+    CHECK(!bale_cuda_pinned_has(&pinned, memory, SIZE_MAX));
     bale_cuda_pinned_destroy(&pinned);
 }
 
@@ -66,5 +90,6 @@ int main(void)
     fill();
     check_order(2, (const unsigned[]){6, 7, 8, 3, 4, 5, 0, 1, 2});
     test_ranges();
+    test_gap();
     return check_result();
 }
