@@ -67,6 +67,18 @@ static void run_item(struct cpu_engine *cpu, struct bale_scratch *scratch, struc
         bale_work_add(&cpu->count, item);
 }
 
+/* Calls the items' done. An item is its owner's again then. */
+static void report_items(struct bale_item *list)
+{
+    while (list) {
+        struct bale_item *item = list;
+        list = item->next;
+        item->next = NULL;
+        bale_working_for = item->turn.user;
+        item->done(item);
+    }
+}
+
 /* Runs until stop is set and the queue is empty. An item's done may submit more items, which
  * this worker then finds. */
 static void *cpu_worker_thread(void *argument)
@@ -84,7 +96,7 @@ static void *cpu_worker_thread(void *argument)
         uint64_t begin = bale_clock_ns();
         if (!completed)
             run_item(w->engine, w->scratch, item);
-        item->done(item);
+        report_items(item);
         pthread_mutex_lock(&queue->mutex);
         if (!completed)
             bale_work_queue_end(queue, priority, user, bale_clock_ns() - begin);

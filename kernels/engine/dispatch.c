@@ -100,20 +100,17 @@ static bool may_use_gpu(struct bale_dispatch *d, struct bale_item *item)
 static void offer_items(struct bale_dispatch *d, struct bale_item *list)
 {
     struct bale_work_queue *queue = d->queue;
-    unsigned takable = 0;
 
     if (d->options.choice == BALE_ENGINE_AUTO)
         bale_busy_update(&d->busy);
     pthread_mutex_lock(&queue->mutex);
     while (list) {
         struct bale_item *next = list->next;
-        unsigned work = bale_work_of(list);
-        bale_work_queue_offer(queue, list, work);
-        takable += queue->offered[work].bytes > queue->offered[work].reserved;
+        bale_work_queue_offer(queue, list, bale_work_of(list));
         list = next;
     }
     struct bale_batch *batches = bale_dispatch_gather(d);
-    bale_work_queue_wake(queue, takable);
+    bale_work_queue_wake(queue, bale_work_queue_takable(queue));
     pthread_mutex_unlock(&queue->mutex);
     bale_dispatch_send(d, batches);
 }
@@ -130,7 +127,9 @@ void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
     }
     while (list) {
         struct bale_item *next = list->next;
-        bale_item_list_append(may_use_gpu(d, list) ? &offered : &ours, list);
+        bool takes = list->collected || may_use_gpu(d, list);
+        list->collected = false;
+        bale_item_list_append(takes ? &offered : &ours, list);
         list = next;
     }
     if (ours.first)
@@ -153,6 +152,7 @@ static bool should_wait_for_batch(struct bale_dispatch *d, struct bale_item *ite
         better = may_use_gpu(d, item);
         release_gpu(d);
     }
+    item->collected = better;
     atomic_store_explicit(&d->decoded, better ? work : BALE_WORKS, memory_order_relaxed);
     return better;
 }

@@ -9,8 +9,7 @@
 #define BATCH_BYTES ((uint64_t)128 << 20)
 #define BATCHES_MOST 4u /* for each direction, so that reads do not wait for writes */
 #define GROWTH_BYTES ((uint64_t)16 << 20) /* a batch needs so much more for each one in flight */
-#define REPORTED_TOGETHER 8u
-#define FAILURES_MOST 3u /* batches in a row that the GPU engine could not do */
+#define FAILURES_MOST 3u                  /* batches in a row that the GPU engine could not do */
 
 static void batch_item_done(struct bale_item *item);
 
@@ -181,28 +180,14 @@ static void finish_batch(struct bale_dispatch *d, struct bale_batch *batch)
         bale_dispatch_send(d, batches);
 }
 
-/* Reporting an item takes less time than waking a worker, so one worker is woken for several
- * items that come back together. Under the lock. */
-static void wake_worker(struct bale_dispatch *d, bool more)
-{
-    if (more && ++d->unreported < REPORTED_TOGETHER)
-        return;
-    d->unreported = 0;
-    bale_work_queue_wake(d->queue, 1);
-}
-
-/* An item's done, on a thread of the GPU engine's, which has the next batch to begin. So a worker
- * of the CPU engine calls the owner's done, or does the item if the GPU did not. A quarantined item
- * goes back to its owner undone, because only the owner has other memory for its output. */
-static void batch_item_done(struct bale_item *item)
+/* Ends an item's part in its batch, as the owner's again. Under the lock. */
+static void end_item(struct bale_dispatch *d, struct bale_item *item, bool *completed)
 {
     struct bale_batch_item *entry = item->owner;
     struct bale_batch *batch = entry->batch;
-    struct bale_dispatch *d = batch->dispatch;
     int status = item->status;
-    bool more = item->more;
-    bool completed = status == BALE_OK || status == BALE_E_QUARANTINED;
 
+    *completed = status == BALE_OK || status == BALE_E_QUARANTINED;
     if (status == BALE_OK) {
         item->done = entry->before.done;
         item->owner = entry->before.owner;
@@ -211,19 +196,67 @@ static void batch_item_done(struct bale_item *item)
         *item = entry->before;
         item->status = status;
     }
-    pthread_mutex_lock(&d->queue->mutex);
     batch->failed += status != BALE_OK;
     d->redone += status != BALE_OK;
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->no_device += status == BALE_E_NO_DEVICE;
-    if (completed)
-        bale_item_list_append(&d->queue->completed, item);
-    else
-        bale_work_queue_add(d->queue, item);
-    wake_worker(d, completed && more);
-    bool last = --batch->left == 0;
+    batch->left--;
+}
+
+/* Hands items that are back to the CPU engine's workers, which call the owner's done, or do the
+ * item if the GPU did not. A quarantined item goes back to its owner undone, because only the owner
+ * has other memory for its output. One worker reports all that are done: that takes less time than
+ * waking another. */
+static void take_back(struct bale_dispatch *d, struct bale_item *list)
+{
+    struct bale_batch *ended = NULL;
+    unsigned undone = 0;
+    bool any_completed = false;
+
+    pthread_mutex_lock(&d->queue->mutex);
+    while (list) {
+        struct bale_item *next = list->next;
+        struct bale_batch *batch = ((struct bale_batch_item *)list->owner)->batch;
+        bool completed;
+        end_item(d, list, &completed);
+        if (completed)
+            bale_item_list_append(&d->queue->completed, list);
+        else
+            bale_work_queue_add(d->queue, list);
+        undone += !completed;
+        any_completed |= completed;
+        if (batch->left == 0) {
+            batch->next = ended;
+            ended = batch;
+        }
+        list = next;
+    }
+    bale_work_queue_wake(d->queue, undone + any_completed);
     pthread_mutex_unlock(&d->queue->mutex);
-    if (last)
-        finish_batch(d, batch);
+    while (ended) {
+        struct bale_batch *next = ended->next;
+        finish_batch(d, ended); /* without batches in flight the dispatcher may be gone then */
+        ended = next;
+    }
+}
+
+/* An item's done, on a thread of the GPU engine's, which has the next batch to begin: items that
+ * come back one after the other are handed over together. */
+static void batch_item_done(struct bale_item *item)
+{
+    static _Thread_local struct {
+        struct bale_item_list items;
+        unsigned count;
+    } back;
+
+    bool more = item->more;
+    bale_item_list_append(&back.items, item);
+    if (more && ++back.count < BALE_COMPLETED_TOGETHER)
+        return;
+    struct bale_item *list = back.items.first;
+    back.items.first = NULL;
+    back.count = 0;
+    const struct bale_batch_item *entry = list->owner;
+    take_back(entry->batch->dispatch, list);
 }

@@ -94,7 +94,6 @@ struct bale_dispatch {
     uint64_t wait_ns; /* until the GPU could begin a batch, as it was at looked_ns; 0: it is open */
     uint64_t looked_ns;    /* 0: not yet */
     uint64_t opening_ns;   /* what opening it took the last time; 0: unknown */
-    unsigned unreported;   /* items that came back since a worker was woken to report them */
     unsigned failures;     /* batches in a row that the GPU engine could not do */
     uint64_t failed_until; /* batches_begun at the last failure that was counted */
     uint64_t batches_begun, redone, unable;

@@ -57,7 +57,8 @@ struct bale_item {
     bool background;
     /* In, of a decode: this process made the frame, and nobody else can have changed it. */
     bool trusted;
-    void *owner;            /* the caller's */
+    bool collected; /* the engine's: run_inline left it to submit, after looking at all of it */
+    void *owner;    /* the caller's */
     struct bale_item *next; /* the engine's between submit and done; else the caller's */
 };
 

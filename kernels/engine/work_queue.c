@@ -46,6 +46,16 @@ void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items)
         pthread_cond_signal(&queue->wake);
 }
 
+unsigned bale_work_queue_takable(const struct bale_work_queue *queue)
+{
+    unsigned items = 0;
+
+    for (unsigned work = 0; (work = bale_works_next(&queue->works, work)) < BALE_WORKS; work++)
+        if (queue->offered[work].bytes > queue->offered[work].reserved)
+            items += queue->offered[work].count;
+    return items;
+}
+
 void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item)
 {
     item->next = NULL;
@@ -129,9 +139,23 @@ static struct bale_item *pop_turn(struct bale_turns *turns, bool fresh)
     return BALE_CONTAINER_OF(turn, struct bale_item, turn);
 }
 
+static struct bale_item *pop_completed(struct bale_work_queue *queue)
+{
+    struct bale_item *first = queue->completed.first;
+    struct bale_item *last = first;
+
+    for (unsigned i = 1; last && last->next && i < BALE_COMPLETED_TOGETHER; i++)
+        last = last->next;
+    if (last) {
+        queue->completed.first = last->next;
+        last->next = NULL;
+    }
+    return first;
+}
+
 static struct bale_item *pop(struct bale_work_queue *queue, bool *completed)
 {
-    struct bale_item *item = bale_item_list_pop(&queue->completed);
+    struct bale_item *item = pop_completed(queue);
     bool last = queue->workers > 0 && queue->running + 1 >= queue->workers;
 
     *completed = item != NULL;

@@ -48,6 +48,9 @@ struct bale_offered {
     uint64_t reserved; /* bytes that workers leave to the other engine */
 };
 
+/* Completed items that a worker takes at once: reporting one takes less time than the lock. */
+#define BALE_COMPLETED_TOGETHER 8u
+
 struct bale_work_queue {
     pthread_mutex_t mutex; /* guards all below */
     pthread_cond_t wake;   /* items came, fewer bytes are reserved, or stop was set */
@@ -75,8 +78,9 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
 void bale_work_queue_add(struct bale_work_queue *queue, struct bale_item *item);
 
 /* The next item for a worker; waits for one. The last worker that has none takes no items but those
- * of a user of whom no worker has one. *completed: the item has its status, and the worker only
- * calls done. NULL: stop was set, and no item is left for this worker. */
+ * of a user of whom no worker has one. *completed: it is a list of up to BALE_COMPLETED_TOGETHER
+ * items that have their status, and the worker only calls done of each. NULL: stop was set, and no
+ * item is left for this worker. */
 struct bale_item *bale_work_queue_pop(struct bale_work_queue *queue, bool *completed);
 
 /* A worker that got an item which was not completed has spent so many nanoseconds on it. Priority
@@ -91,6 +95,9 @@ void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item
  * them in order, with their number and bytes. At least one is offered. */
 struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,
                                         unsigned *count, uint64_t *bytes);
+
+/* Offered items of the kinds of which not all are reserved: that many workers, or fewer, find one. */
+unsigned bale_work_queue_takable(const struct bale_work_queue *queue);
 
 /* Wakes sleeping workers for so many items. */
 void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items);

@@ -208,6 +208,38 @@ static void test_speeds(void)
                 CHECK_EQ_U(about->speed((uint16_t)p), BALE_SPEEDS - 1);
 }
 
+/* What is done comes first, several at a time. */
+static void test_completed(struct bale_work_queue *w)
+{
+    bool completed;
+
+    offer_all(w, 0, 1, LZ4);
+    for (unsigned i = 1; i < ITEMS; i++)
+        bale_item_list_append(&w->completed, &items[i]);
+    struct bale_item *list = bale_work_queue_pop(w, &completed);
+    CHECK(completed);
+    for (unsigned i = 1; i <= BALE_COMPLETED_TOGETHER; i++, list = list->next)
+        if (!CHECK(list == &items[i]))
+            return;
+    CHECK(!list);
+    CHECK(bale_work_queue_pop(w, &completed) == &items[ITEMS - 1] && completed);
+    CHECK(pop(w) == &items[0] && !pop(w));
+}
+
+/* What is left to the other engine is no worker's. */
+static void test_takable(struct bale_work_queue *w)
+{
+    offer_all(w, 0, 3, LZ4);
+    offer_all(w, 3, 5, STORE);
+    CHECK_EQ_U(bale_work_queue_takable(w), 5);
+    w->offered[LZ4].reserved = 3 * LENGTH;
+    CHECK_EQ_U(bale_work_queue_takable(w), 2);
+    w->offered[LZ4].reserved = 0;
+    for (unsigned i = 0; i < 5; i++)
+        CHECK(pop(w));
+    CHECK_EQ_U(bale_work_queue_takable(w), 0);
+}
+
 int main(void)
 {
     struct bale_work_queue queue = {.stop = true}; /* pop never waits */
@@ -218,6 +250,8 @@ int main(void)
     test_last(&queue);
     test_order(&queue);
     test_turns(&queue);
+    test_completed(&queue);
+    test_takable(&queue);
     test_last_worker();
     test_set();
     test_work();
