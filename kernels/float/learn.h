@@ -41,8 +41,13 @@ void float_find_type(const struct float_steps *steps, const uint8_t *raw, uint32
 /* Whether so many bits of the windows are worth a layout. */
 bool float_gains(uint32_t bits, unsigned size_bits);
 
-/* Of bytes, which are differences at the first stride and along x, another stride at which they are
- * alike: that of planes if the first one is a row, or the other way round. 0: there is none. */
+/* Of sums by the number of short records, of bytes that are differences between records and along
+ * x: the records of a row; 0: there are no rows of them. sums[0] is what the bytes add up to. */
+uint32_t float_rows_of_records(const uint16_t *sums, uint32_t most);
+
+/* Of bytes, which are differences at the first stride, of FLOAT_ROWS_LEAST or more, and along x,
+ * another stride at which they are alike: that of planes if the first one is a row, or the other
+ * way round. 0: there is none. */
 uint32_t float_second_stride(const uint8_t *bytes, uint32_t count, uint32_t first);
 
 /* The layout of an extent: false if there is none. The field may have the type and dims. */

@@ -1,8 +1,5 @@
 #include "kernels/float/learn.h"
 
-/* What bytes that say something add up to. */
-enum { LEAST = 4 * FLOAT_PROBES * FLOAT_BLOCK };
-
 /* What is left of the bytes, in 1/256, if those `stride` before are subtracted; by probes. */
 static uint32_t left_at(const uint8_t *bytes, uint32_t count, uint32_t stride)
 {
@@ -16,7 +13,7 @@ static uint32_t left_at(const uint8_t *bytes, uint32_t count, uint32_t stride)
         with += float_distance(at, at - stride);
         without += float_distance(at, none);
     }
-    return without > LEAST ? 256 * with / without : 256;
+    return without > FLOAT_SUM_LEAST ? 256 * with / without : 256;
 }
 
 /* Whether more is left at the stride before: near elements are alike where a field is smooth. */
@@ -24,6 +21,16 @@ static bool is_dip(const uint8_t *bytes, uint32_t count, uint32_t stride, uint32
                    uint32_t left)
 {
     return left < left_at(bytes, count, stride - step);
+}
+
+uint32_t float_rows_of_records(const uint16_t *sums, uint32_t most)
+{
+    uint32_t best = sums[0] > FLOAT_SUM_LEAST ? sums[0] - sums[0] / 8 : 0, found = 0;
+
+    for (uint32_t rows = FLOAT_ROWS_LEAST; rows <= most; rows++)
+        if (sums[rows] < best && sums[rows] < sums[rows - 1])
+            best = sums[rows], found = rows;
+    return found;
 }
 
 uint32_t float_second_stride(const uint8_t *bytes, uint32_t count, uint32_t first)
@@ -36,7 +43,7 @@ uint32_t float_second_stride(const uint8_t *bytes, uint32_t count, uint32_t firs
             if (left < best && is_dip(bytes, count, stride, stride / 8, left))
                 best = left, found = stride;
         }
-    if (found > 0 || first < FLOAT_ROWS_LEAST)
+    if (found > 0)
         return found;
     for (uint32_t rows = FLOAT_ROWS_LEAST;
          rows <= FLOAT_ROWS_MOST && rows * first + FLOAT_BLOCK <= count; rows++) {

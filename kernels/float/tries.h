@@ -23,7 +23,8 @@ enum {
     FLOAT_ROWS_LEAST = 8,   /* of a plane that is found, and elements of its rows */
     FLOAT_ROWS_MOST = 256,
     FLOAT_ROW_BITS = 5,
-    FLOAT_PROBES = 4, /* of FLOAT_BLOCK differences */
+    FLOAT_PROBES = 4,                                 /* of FLOAT_BLOCK differences */
+    FLOAT_SUM_LEAST = 4 * FLOAT_PROBES * FLOAT_BLOCK, /* of differences that say something */
 };
 
 /* Orders that are tried. */

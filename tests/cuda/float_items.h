@@ -18,6 +18,7 @@ enum float_kind {
     FLOAT_RANDOM,    /* any bits */
     FLOAT_STEPS,     /* the same value for a while */
     FLOAT_RANGES,    /* of many exponents */
+    FLOAT_RECORDS,   /* rows of columns that are far from each other, with noise */
     FLOAT_KINDS,
 };
 
@@ -41,6 +42,8 @@ static inline double float_value(struct float_array *a, uint32_t i)
         return step;
     if (a->kind != FLOAT_SMOOTH)
         v += (double)(random >> (64 - a->noise));
+    if (a->kind == FLOAT_RECORDS)
+        v += (double)(x * 7919 % 1009 * 10000);
     if (a->kind == FLOAT_RANGES)
         v *= (double)(UINT64_C(1) << (i / 37 % 50)) * 0x1p-40;
     return i % 3 == 0 && a->kind == FLOAT_RANGES ? -v : v;

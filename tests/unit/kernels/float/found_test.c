@@ -92,6 +92,51 @@ static void test_planes(void)
     }
 }
 
+/* Of a table, one record is found, not some of them, although all are as near to each other. */
+static void test_records(void)
+{
+    enum { COLUMNS = 6 };
+    static const double bases[COLUMNS] = {21, 1013, 45, 3, 700, 90};
+    static uint8_t raw[2 * CHUNK];
+    const struct bale_field none = {.type = BALE_FIELD_NONE};
+    uint64_t state = 1;
+    struct float_layout layout;
+
+    for (uint32_t i = 0; i < sizeof raw / 8; i++) {
+        const double value = bases[i % COLUMNS] + (double)(data_next(&state) % 10000) / 1000;
+        const double digits = (double)(int64_t)(value * 1000 + 0.5) / 1000;
+        memcpy(raw + (size_t)8 * i, &digits, sizeof digits);
+    }
+    for (unsigned k = 0; k < steps_count(); k++) {
+        REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
+        CHECK_EQ(layout.exponent, FLOAT_DECIMAL + 3);
+        CHECK_EQ(layout.strides[1], COLUMNS);
+        CHECK_EQ(layout.strides[2], 0);
+    }
+}
+
+/* Of a field whose elements have three components, components are rows, and rows planes. */
+static void test_components(void)
+{
+    enum { COMPONENTS = 3, SIDE = 50 };
+    static uint8_t raw[2 * CHUNK];
+    const struct bale_field none = {.type = BALE_FIELD_NONE};
+    struct float_layout layout;
+
+    for (uint32_t i = 0; i < sizeof raw / 4; i++) {
+        const uint32_t cell = i / COMPONENTS, row = cell / SIDE;
+        const float c = (float)(i % COMPONENTS), x = (float)(cell % SIDE), y = (float)row;
+        const float f = wave(0.026F * x + 0.3F * c + 0.1F) * wave(0.019F * y + 0.4F * c) +
+                        wave(0.019F * x + 0.7F) * wave(0.026F * y + 0.2F) + 3 * c;
+        memcpy(raw + (size_t)4 * i, &f, sizeof f);
+    }
+    for (unsigned k = 0; k < steps_count(); k++) {
+        REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
+        CHECK_EQ(layout.strides[1], COMPONENTS);
+        CHECK_EQ(layout.strides[2], COMPONENTS * SIDE);
+    }
+}
+
 /* All steps find the same, whatever the bytes and the length. */
 static void test_same_layouts(void)
 {
@@ -129,6 +174,8 @@ int main(void)
     REQUIRE(bale_codec_float.create((void **)&work) == BALE_OK);
     test_found();
     test_planes();
+    test_records();
+    test_components();
     test_same_layouts();
     bale_codec_float.destroy(work);
     return check_result();
