@@ -24,7 +24,7 @@ struct head {
     rounding r;
     uint32_t strides[CUSZ_ORDERS - 1];
     uint32_t order, segment_log2, lead, lengths_at;
-    bool f64, matches, low_runs, fine;
+    bool f64, matches, turned, low_runs, fine;
 };
 
 /* By a warp: reads so many bytes of code lengths. False: they are for too many tokens. book->length
@@ -73,11 +73,12 @@ __device__ inline bool read_head(const uint8_t *in, uint32_t length, head *h)
     h->order = in[0] >> CUSZ_ORDER_AT & 3;
     h->segment_log2 = (in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN;
     h->matches = in[0] & CUSZ_MATCHES;
+    h->turned = in[1] & CUSZ_TURNED;
     h->low_runs = in[1] & CUSZ_LOW_RUNS;
-    h->lead = in[1] & ~CUSZ_LOW_RUNS;
+    h->lead = in[1] & ~(CUSZ_TURNED | CUSZ_LOW_RUNS);
     h->strides[0] = 1;
     if (!(h->r.step >= 0x1p-1021 && h->r.step <= 0x1p1021) || h->lead >= (h->f64 ? 8 : 4) ||
-        (h->matches && h->low_runs))
+        (h->matches && (h->turned || h->low_runs)))
         return false;
     h->r.inverse = __ddiv_rn(1, h->r.step);
     for (uint32_t i = 1; i < h->order; i++, at += 4) {

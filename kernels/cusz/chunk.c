@@ -50,7 +50,8 @@ int64_t cusz_encode(struct cusz_work *work, const struct cusz_part *part, const 
     if (listed > l.elements / CUSZ_LISTED)
         return 0;
     folded.count = l.elements;
-    width->predict(work->words, l.elements, part->strides, part->order, work->folded, work->others);
+    width->predict(work->words, l.elements, part->strides, part->order, part->turned, work->folded,
+                   work->others);
     do {
         lay_out(part, raw_length, segment_log2, listed, &l);
         if (l.bits + l.list > capacity)
@@ -143,7 +144,7 @@ int cusz_decode(struct cusz_work *work, const struct cusz_part *part, const uint
                         (struct cusz_bits){in + l.bits, (uint32_t)(length - l.bits - l.list)}, end);
     if (err < 0)
         return err;
-    width->sum(work->words, end, part->strides, part->order);
+    width->sum(work->words, end, part->strides, part->order, part->turned);
     sides = in + l.lengths - l.lead - l.tail;
     memcpy(raw, sides, l.lead);
     memcpy(raw + raw_length - l.tail, sides + l.lead, l.tail);

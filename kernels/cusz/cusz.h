@@ -35,6 +35,7 @@ struct cusz_part {
     uint8_t order;                     /* of the prediction, 0 to 3 */
     uint8_t segment_log2;              /* of the longest segments */
     uint8_t lead;                      /* bytes of a chunk before its first element */
+    bool turned;                       /* words, by the sign of the one before */
     uint32_t strides[CUSZ_ORDERS - 1]; /* elements between those that are subtracted */
     struct cusz_codes codes;
 };
@@ -122,8 +123,8 @@ struct cusz_bits {
     uint32_t length; /* bytes */
 };
 
-/* A chunk's words behind the prediction, folded, and a bit for each that is not 0, the first one
- * lowest; bits behind the last word are 0. */
+/* A chunk's words behind the prediction, folded, perhaps turned before, and a bit for each that is
+ * not 0, the first one lowest; bits behind the last word are 0. */
 struct cusz_folded {
     const void *words;
     const uint64_t *others;
@@ -139,9 +140,9 @@ struct cusz_width {
                          uint32_t count, void *words, uint32_t *list, uint32_t most);
     /* What struct cusz_folded says, behind the prediction of the first order strides. */
     void (*predict)(const void *words, uint32_t count, const uint32_t *strides, unsigned order,
-                    void *folded, uint64_t *others);
-    /* Undoes the prediction, of folded words. */
-    void (*sum)(void *words, uint32_t count, const uint32_t *strides, unsigned order);
+                    bool turned, void *folded, uint64_t *others);
+    /* Undoes the folding, turning and prediction. */
+    void (*sum)(void *words, uint32_t count, const uint32_t *strides, unsigned order, bool turned);
     /* Adds the cost of a sample to costs, for each of orders. */
     void (*sample)(const void *words, uint32_t count, const uint32_t *strides, unsigned orders,
                    uint64_t costs[CUSZ_ORDERS]);

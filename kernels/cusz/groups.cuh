@@ -51,6 +51,27 @@ template <typename WORD> struct words_of_lane {
     }
 };
 
+/* By a warp: negates a group's words, each one if the last one before it that is not zero is
+ * negative (spec.md, Turning). */
+template <typename WORD> __device__ inline void turn(WORD words[EACH])
+{
+    WORD last = 0;
+
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++)
+        last = words[k] != 0 ? words[k] : last;
+    const uint32_t lower = __ballot_sync(ALL, last != 0) & bale_warp::lower_lanes();
+    const uint32_t negative = __ballot_sync(ALL, (last >> (8 * sizeof last - 1)) != 0);
+    /* Whose highest lane is the higher one. */
+    WORD sign = 0 - (WORD)((lower & negative) > (lower & ~negative));
+#pragma unroll
+    for (uint32_t k = 0; k < EACH; k++) {
+        const WORD word = words[k];
+        words[k] = (word ^ sign) - sign;
+        sign = word != 0 ? 0 - (word >> (8 * sizeof word - 1)) : sign;
+    }
+}
+
 /* By a warp: goes through words of a chunk, a group at a time. */
 template <typename WORD, bool QUICK> class group_reader
 {
@@ -92,6 +113,8 @@ template <typename WORD, bool QUICK> class group_reader
                 own.words[k] -= own.words[k - 1];
             own.words[0] -= left;
         }
+        if (d_.turned)
+            turn(own.words);
 #pragma unroll
         for (uint32_t k = 0; k < EACH; k++)
             own.words[k] = folded(own.words[k]);

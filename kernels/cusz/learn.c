@@ -71,8 +71,8 @@ static struct cusz_folded predict_chunk(struct cusz_work *work, const struct fra
 
     if (frame->length > frame->chunk) /* else choose_order() has left them */
         frame->width->quantise(&part->rounding, from, count, work->words, NULL, 0);
-    frame->width->predict(work->words, count, part->strides, part->order, work->folded,
-                          work->others);
+    frame->width->predict(work->words, count, part->strides, part->order, part->turned,
+                          work->folded, work->others);
     return (struct cusz_folded){work->folded, work->others, count};
 }
 
@@ -233,6 +233,7 @@ bool cusz_learn(struct cusz_work *work, const struct bale_field *field, uint64_t
     if (!choose_order(work, &frame, orders, part))
         return false;
     part->codes.matches = pipeline == BALE_PIPELINE_GPULZ_HUFFMAN;
+    part->turned = !part->codes.matches;
     part->codes.low_runs = false;
     if (part->codes.matches) {
         learn_matches(work, &frame, part);

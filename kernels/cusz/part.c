@@ -70,7 +70,8 @@ uint32_t cusz_part_write(const struct cusz_part *part, uint8_t out[static CUSZ_P
                   (part->rounding.big_endian ? CUSZ_BIG_ENDIAN : 0) | part->order << CUSZ_ORDER_AT |
                   (part->segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT |
                   (part->codes.matches ? CUSZ_MATCHES : 0));
-    out[1] = (uint8_t)(part->lead | (part->codes.low_runs ? CUSZ_LOW_RUNS : 0));
+    out[1] = (uint8_t)(part->lead | (part->turned ? CUSZ_TURNED : 0) |
+                       (part->codes.low_runs ? CUSZ_LOW_RUNS : 0));
     bale_put64(out + 2, step);
     for (unsigned i = 1; i < part->order; i++, length += 4)
         bale_put32(out + length, part->strides[i]);
@@ -89,12 +90,13 @@ int cusz_part_read(struct bale_extent_part bytes, struct cusz_part *part)
                              in[0] & CUSZ_BIG_ENDIAN, bale_get64(in + 2));
     part->order = in[0] >> CUSZ_ORDER_AT & 3;
     part->segment_log2 = (uint8_t)((in[0] >> CUSZ_SEGMENT_AT & 7) + CUSZ_SEGMENT_MIN);
-    part->lead = (uint8_t)(in[1] & ~CUSZ_LOW_RUNS);
+    part->lead = (uint8_t)(in[1] & ~(CUSZ_TURNED | CUSZ_LOW_RUNS));
     part->codes.matches = in[0] & CUSZ_MATCHES;
+    part->turned = in[1] & CUSZ_TURNED;
     part->codes.low_runs = in[1] & CUSZ_LOW_RUNS;
     part->strides[0] = 1;
     if (err < 0 || part->lead >= bale_rounding_width(&part->rounding) ||
-        (part->codes.matches && part->codes.low_runs))
+        (part->codes.matches && (part->turned || part->codes.low_runs)))
         return BALE_E_CORRUPT;
     for (unsigned i = 1; i < part->order; i++, length += 4) {
         if (bytes.length < length + 4)

@@ -29,7 +29,7 @@ __device__ inline void write_head(const subject &of, uint32_t order, uint32_t se
         (uint8_t)((of.size == 8 ? CUSZ_F64 : 0) | (of.r.big_endian ? CUSZ_BIG_ENDIAN : 0) |
                   order << CUSZ_ORDER_AT | (segment_log2 - CUSZ_SEGMENT_MIN) << CUSZ_SEGMENT_AT |
                   (of.matches ? CUSZ_MATCHES : 0));
-    out[1] = (uint8_t)(of.lead | (low_runs ? CUSZ_LOW_RUNS : 0));
+    out[1] = (uint8_t)(of.lead | (of.matches ? 0 : CUSZ_TURNED) | (low_runs ? CUSZ_LOW_RUNS : 0));
     put32(out + 2, (uint32_t)step);
     put32(out + 6, (uint32_t)(step >> 32));
     for (uint32_t i = 1; i < order; i++)

@@ -58,7 +58,7 @@ enum {
 };
 
 /* In its second byte, beside the lead. */
-enum { CUSZ_LOW_RUNS = 128 };
+enum { CUSZ_TURNED = 64, CUSZ_LOW_RUNS = 128 };
 
 /* Matches, where the part has CUSZ_MATCHES. */
 enum {

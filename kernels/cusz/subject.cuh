@@ -71,12 +71,14 @@ __device__ inline bool may_be_quick(const subject &s)
 constexpr uint32_t EACH = 8, GROUP = 32 * EACH; /* words of a lane, side by side, and of a warp */
 constexpr uint32_t LINE = 4;                    /* words that a lane loads at once */
 
-/* A chunk's words, behind a prediction of an order. QUICK: they are quick words. */
+/* A chunk's words, behind a prediction of an order. QUICK: they are quick words. turned: they are
+ * when they are folded. */
 template <typename WORD, bool QUICK> struct differences {
     row<WORD> elements;
     rounding r;
     uint32_t count, order;
     uint32_t row_stride, plane_stride;
+    bool turned;
 
     /* Of an element that is not there: what stands for 0. */
     __device__ WORD word(uint32_t i) const
@@ -204,7 +206,8 @@ __device__ inline differences<WORD, QUICK> differences_of(const subject &s, cons
             elements_of(s, chunk),
             order,
             s.strides[1],
-            s.strides[2]};
+            s.strides[2],
+            !s.matches};
 }
 } // namespace bale_cusz
 

@@ -189,8 +189,8 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
     TIMED(ROUND, bale_round(&s->rounding, e->back, count));
     TIMED(QUANTISE, width->quantise(&s->rounding, e->raw, count, e->words, NULL, 0));
     TIMED(SAMPLE, width->sample(e->words, count, strides, part.order + 1u, costs));
-    TIMED(PREDICT, width->predict(e->words, count, part.strides, part.order, s->work->folded,
-                                  s->work->others));
+    TIMED(PREDICT, width->predict(e->words, count, part.strides, part.order, part.turned,
+                                  s->work->folded, s->work->others));
     e->runs = count_equal(folded.words, count);
     TIMED(COUNT, count_tokens(s, &part, &folded));
     TIMED(BOOK, (cusz_lengths_huffman(counts, lengths), cusz_codes_make(&part.codes),
@@ -202,7 +202,7 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
         return true; /* segments of too many bits */
     bool fine;
     TIMED(DECODE, fine = decode_segments(s, &part, e, (uint32_t)bytes));
-    TIMED(SUM, width->sum(s->work->words, count, part.strides, part.order));
+    TIMED(SUM, width->sum(s->work->words, count, part.strides, part.order, part.turned));
     TIMED(RESTORE, width->restore(&s->rounding, s->work->words, count, e->back));
 #undef TIMED
     return fine;

@@ -91,21 +91,40 @@ static void plan_make(struct plan *p, bool lists)
     }
 }
 
-/* The same where low bits of runs follow. */
-static void plan_low_runs(struct plan *p, const char *second)
+/* The same where low bits of runs follow; flags: beside the lead. */
+static void plan_coded(struct plan *p, unsigned flags, const char *first, const char *second)
 {
-    const char *first = "0000 11101 11110 11111 00000" /* 0, -1, 1, 64 */
-                        "0111 1111100";                /* 252 zeros */
     uint32_t held = 0;
 
     plan_make(p, false);
-    p->part.data[AT_LEAD] = 128;
+    p->part.data[AT_LEAD] = (uint8_t)flags;
     p->b.length = 0;
     bytes_add_number(&p->b, 8, 1);
     bytes_add_number(&p->b, bits_in(first), 2);
     bytes_add_number(&p->b, bits_in(second), 2);
     add_bits(&p->b, &held, first);
     add_bits(&p->b, &held, second);
+}
+
+static void plan_low_runs(struct plan *p, const char *second)
+{
+    plan_coded(p, 128,
+               "0000 11101 11110 11111 00000" /* 0, -1, 1, 64 */
+               "0111 1111100",                /* 252 zeros */
+               second);
+}
+
+/* 0, -1, 0, -65 and on, -66 and on, with words that are turned. */
+static void plan_turned(struct plan *p)
+{
+    plan_coded(p, 128 + 64,
+               "0000 11101 11101"          /* 0, -1, and 1 as -1 */
+               "11111 00001 0111 1111100", /* -65, 252 zeros */
+               "11101 0100 0010");         /* another group: -1, 18 zeros */
+    p->raw_length = 0;
+    add_float(p, 0), add_float(p, -0.5f), add_float(p, 0);
+    for (int i = 3; i < ELEMENTS; i++)
+        add_float(p, i < LONG ? -32.5f : -33);
 }
 
 /* The bits of each of two segments, and the raw bytes of those that are right. */
@@ -281,6 +300,9 @@ static void bad_runs(const struct visitor *to)
     plan_matches(&p, near_and_far, near);
     p.part.data[AT_LEAD] = 128;
     show(to, false, "low-runs-matches", "low bits of runs, and matches", &p);
+    plan_matches(&p, near_and_far, near);
+    p.part.data[AT_LEAD] = 64;
+    show(to, false, "turned-matches", "words that are turned, and matches", &p);
 }
 
 void cusz_streams(codec_stream_visit *visit, void *arg)
@@ -296,6 +318,8 @@ void cusz_streams(codec_stream_visit *visit, void *arg)
     show(&to, true, "matches-by-hand", "matches at distances of 1 and 3, and the longest", &p);
     plan_low_runs(&p, "11101 0100 0010");
     show(&to, true, "low-runs-by-hand", "runs with low bits", &p);
+    plan_turned(&p);
+    show(&to, true, "turned-by-hand", "words that are turned, and those of the next group", &p);
     bad_bytes(&to);
     bad_parts(&to);
     bad_matches(&to);

@@ -6,7 +6,8 @@ import struct
 from typing import Optional
 
 RUNS, CLASSES, TOKENS, LONGEST, CHUNK = 16, 143, 371, 15, 1 << 20
-F64, BIG_ENDIAN, MATCHES, LOW_RUNS, LISTED = 1, 2, 128, 128, 128
+GROUP = 1 << 8
+F64, BIG_ENDIAN, MATCHES, TURNED, LOW_RUNS, LISTED = 1, 2, 128, 64, 128, 128
 
 
 class Corrupt(Exception):
@@ -24,9 +25,10 @@ class Part:
         self.matches = part[0] & MATCHES > 0
         self.width = 8 if part[0] & F64 else 4
         self.order = ">" if part[0] & BIG_ENDIAN else "<"
-        self.lead, self.low_runs = part[1] & ~LOW_RUNS, part[1] & LOW_RUNS > 0
+        self.lead = part[1] & ~(TURNED | LOW_RUNS)
+        self.turned, self.low_runs = part[1] & TURNED > 0, part[1] & LOW_RUNS > 0
         self.step = struct.unpack("<d", part[2:10])[0]
-        require(not (self.matches and self.low_runs))
+        require(not (self.matches and (self.turned or self.low_runs)))
         require(self.lead < self.width and 2.0**-1021 <= self.step <= 2.0**1021)
         order, at = part[0] >> 2 & 3, 10
         self.strides = [1][:order]
@@ -108,10 +110,20 @@ def segment(part: Part, bits: Bits, count: int) -> list[int]:
         folded = token - 15
         if token >= CLASSES:
             low = (token - CLASSES) // 4 + 5
-            folded = 4 + (token - CLASSES) % 4 << low | bits.take(low)
+            folded = (4 + (token - CLASSES) % 4 << low | bits.take(low)) % (1 << 8 * part.width)
         words.append(-(folded + 1) // 2 if folded & 1 else folded // 2)
     require(len(words) == count and bits.at == bits.end)
     return words
+
+
+def turned_back(part: Part, words: list[int]) -> list[int]:
+    """Words of a chunk, of which each was negated if the one before it in its group that is not 0 is negative."""
+    least, last, result = -1 << 8 * part.width - 1, 0, []
+    for i, word in enumerate(words):
+        last = last if i % GROUP else 0
+        result.append(-word if last < 0 and word != least else word)
+        last = result[-1] or last
+    return result
 
 
 def number(part: Part, word: int) -> bytes:
@@ -149,6 +161,8 @@ def decode_all(part_bytes: bytes, stored: bytes, length: int) -> bytes:
         words += segment(part, Bits(bits, 8 * len(codes), begin, end), min(1 << log2, count - (i << log2)))
         begin = end
     require(-(-begin // 8) == len(codes) and bits & (1 << 8 * len(codes) - begin) - 1 == 0)
+    if part.turned:
+        words = turned_back(part, words)
     for stride in part.strides:
         for i in range(stride, count):
             words[i] += words[i - stride]

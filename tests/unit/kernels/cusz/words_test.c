@@ -47,8 +47,8 @@ static void test_prediction(void)
             wide[i] = words[i];
             narrow[i] = (int32_t)words[i];
         }
-        cusz_width_f64.predict(wide, count, strides, order, wide_folded, wide_others);
-        cusz_width_f32.predict(narrow, count, strides, order, narrow_folded, narrow_others);
+        cusz_width_f64.predict(wide, count, strides, order, false, wide_folded, wide_others);
+        cusz_width_f32.predict(narrow, count, strides, order, false, narrow_folded, narrow_others);
         for (uint32_t i = 0; i < count; i++) {
             const int64_t want = rest(words, i, strides, order);
             wrong += wide_folded[i] != fold(want) || narrow_folded[i] != (int32_t)fold(want);
@@ -57,10 +57,66 @@ static void test_prediction(void)
         if (count % 64)
             wrong += wide_others[count / 64] >> count % 64 != 0;
         CHECK_EQ_MEM(wide_others, narrow_others, (count + 63) / 64 * sizeof *wide_others);
-        cusz_width_f64.sum(wide_folded, count, strides, order);
-        cusz_width_f32.sum(narrow_folded, count, strides, order);
+        cusz_width_f64.sum(wide_folded, count, strides, order, false);
+        cusz_width_f32.sum(narrow_folded, count, strides, order, false);
         for (uint32_t i = 0; i < count; i++)
             wrong += wide_folded[i] != words[i] || narrow_folded[i] != (int32_t)words[i];
+        CHECK_EQ_U(wrong, 0);
+    }
+}
+
+/* Words of all magnitudes and signs, as words of so many bits, sparse ones and dense ones. */
+static int64_t any_word(uint64_t *state, unsigned bits, uint64_t sparse)
+{
+    const uint64_t random = data_next(state);
+
+    if (random % 100 < sparse)
+        return 0;
+    return (int64_t)data_next(state) >> (64 - bits + (random >> 32) % bits);
+}
+
+/* Turned words by the definition, and back. In both widths there is the least word, which has no
+ * negative. */
+static void test_turning(enum bale_round_type type, unsigned bits)
+{
+    static union {
+        int32_t narrow[ELEMENTS];
+        int64_t wide[ELEMENTS];
+    } words, folded;
+    static int64_t want[ELEMENTS], exact[ELEMENTS];
+    static uint64_t others[ELEMENTS / 64 + 1];
+    const uint32_t strides[3] = {1, 1, 1}, group = 1u << CUSZ_SEGMENT_MIN;
+    const int64_t least = INT64_MIN >> (64 - bits);
+    uint64_t state = bits;
+
+    for (unsigned n = 0; n < 24; n++) {
+        const struct cusz_width *width = cusz_width_at(type, n % 2);
+        const uint32_t count = n < 4 ? ELEMENTS : 1 + (uint32_t)(data_next(&state) % 3000);
+        int64_t last = 0;
+        size_t wrong = 0;
+        for (uint32_t i = 0; i < count; i++) {
+            const int64_t word =
+                n % 3 == 0 && data_next(&state) % 200 == 0 ? least : any_word(&state, bits, n * 4);
+            last = i % group ? last : 0;
+            want[i] = last < 0 && word != least ? -word : word;
+            want[i] = (int64_t)((uint64_t)want[i] << 1) ^ want[i] >> 63;
+            last = word ? word : last;
+            exact[i] = word;
+            if (bits == 32)
+                words.narrow[i] = (int32_t)word;
+            else
+                words.wide[i] = word;
+        }
+        if (!width)
+            continue;
+        width->predict(&words, count, strides, 0, true, &folded, others);
+        for (uint32_t i = 0; i < count; i++) {
+            wrong += bits == 32 ? folded.narrow[i] != (int32_t)want[i] : folded.wide[i] != want[i];
+            wrong += (others[i / 64] >> i % 64 & 1) != (exact[i] != 0);
+        }
+        width->sum(&folded, count, strides, 0, true);
+        for (uint32_t i = 0; i < count; i++)
+            wrong += bits == 32 ? folded.narrow[i] != exact[i] : folded.wide[i] != exact[i];
         CHECK_EQ_U(wrong, 0);
     }
 }
@@ -98,7 +154,7 @@ static void test_counts(void)
             if (i < count)
                 words[i++] = (int32_t)data_next(&state) >> data_next(&state) % 31;
         }
-        cusz_width_f32.predict(words, count, strides, 0, folded, others);
+        cusz_width_f32.predict(words, count, strides, 0, false, folded, others);
         for (unsigned way = 0; cusz_width_at(BALE_ROUND_F32, way); way++) {
             uint32_t tokens[CUSZ_TOKENS] = {0}, runs[CUSZ_RUNS] = {0}, pairs = 0, run = 0;
             uint32_t want = cusz_width_at(BALE_ROUND_F32, way)->count(&made, tokens, runs);
@@ -252,7 +308,7 @@ static void test_ways(enum bale_round_type type, bool has_runs)
             listed[k] =
                 way[k]->quantise(&rounding, elements, ELEMENTS, words[k], list[k], ELEMENTS);
             way[k]->sample(words[k], ELEMENTS, strides, 4, costs[k]);
-            way[k]->predict(words[k], ELEMENTS, strides, 3, folded[k], others[k]);
+            way[k]->predict(words[k], ELEMENTS, strides, 3, true, folded[k], others[k]);
             pairs[k] = way[k]->count(&made, counts[k], runs[k]);
             if (k == 0)
                 codes_of(counts[0], has_runs ? runs[0] : NULL, &codes, &puts);
@@ -284,6 +340,8 @@ static void test_ways(enum bale_round_type type, bool has_runs)
 int main(void)
 {
     test_prediction();
+    test_turning(BALE_ROUND_F32, 32);
+    test_turning(BALE_ROUND_F64, 64);
     test_counts();
     test_multiples();
     for (int has_runs = 0; has_runs < 2; has_runs++) {
