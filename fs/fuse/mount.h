@@ -5,7 +5,7 @@
  *   known                                                 attributes that the kernel asks for
  *   drop                                                  what the kernel must not cache any more
  *   shares                                                what users have a share of
- *   sync_tree, unsynced                                   what a sync must reach one by one
+ *   sync_tree, sync_node, unsynced                        what a sync must reach one by one
  *   capability, opened_file, opened, opened_query         the one bale_file of a node
  *   in_flight, with requests, effects, queued             what is being handled
  *   follow                                                commits of a writer elsewhere
