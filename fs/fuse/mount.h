@@ -175,6 +175,7 @@ enum {
     BALE_MARK_NO_DEFAULT_ACL = 512,
     BALE_MARK_ACCESS_ACL_KEPT = 1024,
     BALE_MARK_DEFAULT_ACL_KEPT = 2048,
+    BALE_MARK_MOVED = 4096, /* unsynced.c's: to be synced with all that is below it */
 };
 
 #endif

@@ -86,6 +86,10 @@ static int rename_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
 
+    bale_unsynced_move_begin(mount);
+    bale_unsynced_add_moved(mount, op->source.node);
+    if (op->flags & RENAME_EXCHANGE)
+        bale_unsynced_add_moved(mount, op->target.node);
     bale_nodes_rename_begin(mount->nodes);
     int e =
         renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;
@@ -97,6 +101,7 @@ static int rename_now(struct move_op *op)
         bale_unsynced_add(mount, op->to);
         bale_unsynced_add(mount, op->from);
     }
+    bale_unsynced_move_end(mount);
     return e;
 }
 

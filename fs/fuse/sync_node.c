@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "fs/fuse/backing.h"
+#include "fs/fuse/sync_tree.h"
 
 /* Opens a node to sync it; a file for writing, because on some file systems fsync of a descriptor
  * for reading syncs nothing. -1 and errno. */
@@ -71,8 +72,13 @@ static int sync_path(struct bale_mount *mount, const struct bale_node *node, int
 
     if (fd < 0)
         return errno;
-    int e = sync_descriptor(node, fd);
-    close(fd);
+    int e = 0;
+    if (node->marks & BALE_MARK_MOVED) {
+        e = bale_sync_tree_at(fd, "a directory that was moved");
+    } else {
+        e = sync_descriptor(node, fd);
+        close(fd);
+    }
     if (!e && node == bale_nodes_root(mount->nodes))
         e = bale_store_top_sync(mount->store); /* the mount's root shows its attributes */
     return e;

@@ -4,8 +4,9 @@
 
 #include "fs/fuse/mount.h"
 
-/* fsyncs a regular file or a directory, wherever it is now; nothing, if it was removed. The caller
- * keeps the node alive. 0 or a positive errno. */
+/* fsyncs a regular file or a directory, wherever it is now, and everything below a directory that
+ * has BALE_MARK_MOVED; nothing, if it was removed. The caller keeps the node alive. 0 or a positive
+ * errno. */
 int bale_sync_node(struct bale_mount *mount, struct bale_node *node);
 
 #endif

@@ -98,20 +98,24 @@ static void sync_dir(struct tree_sync *tree, int fd, const char *name, unsigned 
     closedir(dir);
 }
 
-int bale_sync_tree(int root)
+int bale_sync_tree_at(int fd, const char *name)
 {
     struct tree_sync tree = {0};
     struct stat st;
-    int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd < 0)
-        return errno;
     if (fstat(fd, &st) != 0) {
         int e = errno;
         close(fd);
         return e;
     }
     tree.device = st.st_dev;
-    sync_dir(&tree, fd, "the store", 0);
+    sync_dir(&tree, fd, name, 0);
     return tree.error;
+}
+
+int bale_sync_tree(int root)
+{
+    int fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? errno : bale_sync_tree_at(fd, "the store");
 }

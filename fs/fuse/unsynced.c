@@ -28,9 +28,25 @@ struct bale_unsynced {
     struct node_list directories, others;
     bool lost; /* a node could not be added, because memory was short */
 
-    pthread_mutex_t whole; /* held while everything is synced; taken before syncing */
+    pthread_mutex_t whole; /* held while everything is synced; taken before moves and syncing */
     atomic_bool earlier;   /* an earlier mount may have left something */
+    /* Held for reading over each rename; for writing while walking changes, and over the end of
+     * syncing everything. Taken before syncing. */
+    pthread_rwlock_t moves;
+    bool walking;           /* everything is being synced */
+    struct node_list moved; /* directories that were moved meanwhile, with BALE_MARK_MOVED */
 };
+
+/* Renames must not keep a sync waiting for good. */
+static void moves_init(pthread_rwlock_t *moves)
+{
+    pthread_rwlockattr_t attributes;
+
+    pthread_rwlockattr_init(&attributes);
+    pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(moves, &attributes);
+    pthread_rwlockattr_destroy(&attributes);
+}
 
 int bale_unsynced_create(struct bale_mount *mount)
 {
@@ -45,6 +61,7 @@ int bale_unsynced_create(struct bale_mount *mount)
     pthread_mutex_init(&unsynced->whole, NULL);
     pthread_mutex_init(&unsynced->syncing, NULL);
     pthread_mutex_init(&unsynced->lock, NULL);
+    moves_init(&unsynced->moves);
     mount->unsynced = unsynced;
     return BALE_OK;
 }
@@ -65,6 +82,8 @@ void bale_unsynced_destroy(struct bale_mount *mount)
     mount->unsynced = NULL;
     list_free(mount, &unsynced->directories);
     list_free(mount, &unsynced->others);
+    list_free(mount, &unsynced->moved);
+    pthread_rwlock_destroy(&unsynced->moves);
     pthread_mutex_destroy(&unsynced->lock);
     pthread_mutex_destroy(&unsynced->syncing);
     pthread_mutex_destroy(&unsynced->whole);
@@ -76,7 +95,7 @@ static struct node_list *list_of(struct bale_unsynced *unsynced, const struct ba
     return S_ISDIR(node->mode) ? &unsynced->directories : &unsynced->others;
 }
 
-/* Under unsynced->lock. */
+/* Owns a reference of the node, if that succeeds. Under unsynced->lock. */
 static bool list_add(struct node_list *list, struct bale_node *node)
 {
     struct bale_node **grown =
@@ -86,7 +105,6 @@ static bool list_add(struct node_list *list, struct bale_node *node)
         return false;
     grown[list->count++] = node;
     list->nodes = grown;
-    node->unsynced = (uint32_t)list->count;
     return true;
 }
 
@@ -100,7 +118,9 @@ void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node)
     bale_node_ref(mount->nodes, node);
     pthread_mutex_lock(&unsynced->lock);
     if (node->unsynced == 0) {
-        added = list_add(list_of(unsynced, node), node);
+        struct node_list *list = list_of(unsynced, node);
+        added = list_add(list, node);
+        node->unsynced = added ? (uint32_t)list->count : 0;
         unsynced->lost = unsynced->lost || !added;
     }
     pthread_mutex_unlock(&unsynced->lock);
@@ -124,6 +144,44 @@ void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node)
     pthread_mutex_unlock(&unsynced->lock);
     if (listed)
         bale_node_unref(mount->nodes, node);
+}
+
+void bale_unsynced_move_begin(struct bale_mount *mount)
+{
+    if (mount->unsynced)
+        pthread_rwlock_rdlock(&mount->unsynced->moves);
+}
+
+void bale_unsynced_move_end(struct bale_mount *mount)
+{
+    if (mount->unsynced)
+        pthread_rwlock_unlock(&mount->unsynced->moves);
+}
+
+static void add_moved_directory(struct bale_mount *mount, struct bale_node *node)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+    bool added = false;
+
+    bale_node_ref(mount->nodes, node);
+    pthread_mutex_lock(&unsynced->lock);
+    if (!(atomic_fetch_or(&node->marks, BALE_MARK_MOVED) & BALE_MARK_MOVED)) {
+        added = list_add(&unsynced->moved, node);
+        unsynced->lost = unsynced->lost || !added;
+    }
+    pthread_mutex_unlock(&unsynced->lock);
+    if (!added)
+        bale_node_unref(mount->nodes, node);
+}
+
+void bale_unsynced_add_moved(struct bale_mount *mount, struct bale_node *node)
+{
+    if (!node || !mount->unsynced || !mount->unsynced->walking)
+        return;
+    if (S_ISDIR(node->mode))
+        add_moved_directory(mount, node);
+    else
+        bale_unsynced_add(mount, node);
 }
 
 void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node)
@@ -197,16 +255,19 @@ static int sync_list(struct bale_mount *mount, struct node_list *list)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
     struct sync_work work = {.mount = mount};
+    bool moved = list == &unsynced->moved;
 
     pthread_mutex_lock(&unsynced->lock);
     work.list = *list;
     *list = (struct node_list){0};
-    for (size_t i = 0; i < work.list.count; i++)
+    for (size_t i = 0; !moved && i < work.list.count; i++)
         if (work.list.nodes[i])
             work.list.nodes[i]->unsynced = 0;
     int e = unsynced->lost ? ENOMEM : 0;
     pthread_mutex_unlock(&unsynced->lock);
     sync_in_parallel(&work);
+    for (size_t i = 0; moved && i < work.list.count; i++)
+        atomic_fetch_and(&work.list.nodes[i]->marks, ~(uint32_t)BALE_MARK_MOVED);
     list_free(mount, &work.list);
     return e ? e : atomic_load(&work.error);
 }
@@ -223,18 +284,37 @@ int bale_unsynced_sync_directories(struct bale_mount *mount)
     return e;
 }
 
-/* Syncs what an earlier mount may have left: everything. */
-static int sync_earlier(struct bale_mount *mount)
+static int sync_lists(struct bale_mount *mount)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
-    int e = 0;
 
-    pthread_mutex_lock(&unsynced->whole);
-    if (atomic_load(&unsynced->earlier))
-        e = bale_sync_tree(bale_store_root_fd(mount->store));
-    if (!e)
-        atomic_store(&unsynced->earlier, false);
-    pthread_mutex_unlock(&unsynced->whole);
+    pthread_mutex_lock(&unsynced->syncing);
+    /* The files come first, so that a durable name leads to a durable file. */
+    int others = sync_list(mount, &unsynced->others);
+    int moved = sync_list(mount, &unsynced->moved);
+    int directories = sync_list(mount, &unsynced->directories);
+    pthread_mutex_unlock(&unsynced->syncing);
+    return others ? others : moved ? moved : directories;
+}
+
+/* Syncs everything, as an earlier mount may have left any of it, and what is listed. What moves
+ * meanwhile is listed, and so is what leaves a moved directory before that is synced. At the end
+ * renames wait: little is left then. */
+static int sync_everything(struct bale_mount *mount)
+{
+    struct bale_unsynced *unsynced = mount->unsynced;
+
+    pthread_rwlock_wrlock(&unsynced->moves);
+    unsynced->walking = true;
+    pthread_rwlock_unlock(&unsynced->moves);
+    int walked = bale_sync_tree(bale_store_root_fd(mount->store));
+    int listed = sync_lists(mount);
+    pthread_rwlock_wrlock(&unsynced->moves);
+    int last = sync_lists(mount);
+    unsynced->walking = false;
+    pthread_rwlock_unlock(&unsynced->moves);
+    int e = walked ? walked : listed ? listed : last;
+    atomic_store(&unsynced->earlier, e != 0);
     return e;
 }
 
@@ -245,12 +325,11 @@ int bale_unsynced_sync(void *arg)
 
     if (!unsynced)
         return BALE_OK;
-    int earlier = sync_earlier(mount);
-    pthread_mutex_lock(&unsynced->syncing);
-    /* The files come first, so that a durable name leads to a durable file. */
-    int others = sync_list(mount, &unsynced->others);
-    int directories = sync_list(mount, &unsynced->directories);
-    pthread_mutex_unlock(&unsynced->syncing);
-    int e = earlier ? earlier : others ? others : directories;
+    pthread_mutex_lock(&unsynced->whole);
+    bool earlier = atomic_load(&unsynced->earlier);
+    int e = earlier ? sync_everything(mount) : 0;
+    pthread_mutex_unlock(&unsynced->whole);
+    if (!earlier)
+        e = sync_lists(mount);
     return e ? bale_err_from_errno(e) : BALE_OK;
 }

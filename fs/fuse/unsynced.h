@@ -23,6 +23,14 @@ void bale_unsynced_forget(struct bale_mount *mount, struct bale_node *node);
  * them (bale_store_has_unsynced). */
 void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node);
 
+/* Around a rename. What moves is synced with all that is below it, if a sync is going through
+ * everything that an earlier mount may have left: it may have been at the new place already, and
+ * may not get to the old one any more. Call add_moved before the rename; the caller keeps the node
+ * alive, and NULL is fine: only what was changed beside the mount is moved without a node. */
+void bale_unsynced_move_begin(struct bale_mount *mount);
+void bale_unsynced_add_moved(struct bale_mount *mount, struct bale_node *node);
+void bale_unsynced_move_end(struct bale_mount *mount);
+
 /* Syncs the directories among the nodes, so that all names are durable. Returns after syncs that
  * other threads have begun. 0, or a positive errno; the log then names the node. */
 int bale_unsynced_sync_directories(struct bale_mount *mount);

@@ -88,6 +88,7 @@ void lossy_data_write(struct lossy_node *node, const uint8_t *from, uint64_t at,
 void lossy_data_truncate(struct lossy_node *node, uint64_t size);
 void lossy_data_sync(struct lossy_node *node);
 void lossy_data_free(struct lossy_data *data);
+void lossy_release(void); /* replies to the fsync that is held, if one is */
 void lossy_data_ops(struct fuse_lowlevel_ops *ops);
 
 /* ---- lossy_names.c, lossy_inodes.c ---- */
@@ -98,6 +99,9 @@ void lossy_entry_remove(struct lossy_node *dir, struct lossy_entry **slot);
 /* Whether the node has the name in LOSSY_VANISH, a variable of the environment. Then another
  * machine removes it just now, and the fsync fails as on GlusterFS. */
 bool lossy_vanish(struct lossy_node *node);
+/* Whether the node has the name in LOSSY_HOLD, and no name "release" has been made yet. Then its
+ * fsync waits until that is made, after the word "held" on standard output. */
+bool lossy_is_held(const struct lossy_node *node);
 void lossy_names_ops(struct fuse_lowlevel_ops *ops);
 void lossy_inodes_ops(struct fuse_lowlevel_ops *ops);
 void lossy_xattr_set(struct lossy_node *node, const char *name, const void *value, size_t size);

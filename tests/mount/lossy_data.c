@@ -130,6 +130,10 @@ void lossy_data_sync(struct lossy_node *node)
 
 /* ---- Requests ---- */
 
+/* The fsync that waits (lossy_is_held), and its file. */
+static fuse_req_t held;
+static struct lossy_node *held_node;
+
 static void op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
     if (fi->flags & O_TRUNC)
@@ -178,9 +182,26 @@ static void op_fsync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_f
         fuse_reply_err(req, ESTALE);
         return;
     }
+    if (lossy_is_held(node)) {
+        held = req;
+        held_node = node;
+        puts("held");
+        fflush(stdout);
+        return;
+    }
     lossy_data_sync(node);
     lossy_disk_attributes(node);
     fuse_reply_err(req, 0);
+}
+
+void lossy_release(void)
+{
+    if (!held)
+        return;
+    lossy_data_sync(held_node);
+    lossy_disk_attributes(held_node);
+    fuse_reply_err(held, 0);
+    held = NULL;
 }
 
 void lossy_data_ops(struct fuse_lowlevel_ops *ops)

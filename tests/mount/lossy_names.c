@@ -93,6 +93,8 @@ static struct lossy_node *make(fuse_req_t req, fuse_ino_t parent, const char *na
         lossy_entry_add(dir, name, node);
         changed(dir);
         kept(dir);
+        if (strcmp(name, "release") == 0)
+            lossy_release();
     }
     return node;
 }
@@ -146,6 +148,20 @@ bool lossy_vanish(struct lossy_node *node)
         return true;
     }
     return false;
+}
+
+bool lossy_is_held(const struct lossy_node *node)
+{
+    const char *name = getenv("LOSSY_HOLD");
+    bool found = false;
+
+    for (struct lossy_node *dir = lossy_nodes; name && dir; dir = dir->next) {
+        struct lossy_entry *entry = *lossy_entry_find(dir, name);
+        found = found || (entry && entry->node == node);
+        if (*lossy_entry_find(dir, "release"))
+            return false;
+    }
+    return found;
 }
 
 static void op_tmpfile(fuse_req_t req, fuse_ino_t parent, mode_t mode, struct fuse_file_info *fi)
