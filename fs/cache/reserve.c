@@ -82,6 +82,14 @@ static bool is_project_limit(const struct bale_volume *volume, int fd)
            (uint64_t)vfs.f_bavail * vfs.f_frsize > BALE_EXTENT_MAX + RESERVE_SLACK;
 }
 
+static void note_full(struct bale_volume *volume, int err)
+{
+    atomic_store(&volume->full, err);
+    bale_log(BALE_LOG_WARNING, "%s: writes fail until there is space",
+             err == BALE_E_DQUOT ? "the quota of the backing store is used up"
+                                 : "the backing store is full");
+}
+
 /* Under reserve.lock. */
 static bool give_up_reserve(struct bale_volume *volume, int err, int fd)
 {
@@ -93,10 +101,7 @@ static bool give_up_reserve(struct bale_volume *volume, int err, int fd)
         return false;
     if (volume->reserve.fd < 0 || (there && ftruncate(volume->reserve.fd, 0) != 0))
         return false;
-    atomic_store(&volume->full, err);
-    bale_log(BALE_LOG_WARNING, "%s: writes fail until there is space",
-             err == BALE_E_DQUOT ? "the quota of the backing store is used up"
-                                 : "the backing store is full");
+    note_full(volume, err);
     return there;
 }
 
@@ -210,26 +215,43 @@ static uint64_t share_of_space(const struct bale_volume *volume)
     return (left + volume->reserve.bytes) / 16;
 }
 
-/* Reserves space for so many dirty bytes, or less. Returns how many it got space for. Where space
- * cannot be reserved, that is all of them, and fsync or close reports a lack of space. */
+/* What the reserve takes to back so many dirty bytes. */
+static uint64_t backing(uint64_t dirty)
+{
+    return dirty + dirty / 8 + RESERVE_SLACK;
+}
+
+/* The largest reserve for so many dirty bytes. Less than DIRTY_LEAST may never be dirty, so it
+ * backs that even where this is more than its share. */
+static uint64_t wanted(const struct bale_volume *volume, uint64_t dirty)
+{
+    uint64_t want = backing(dirty), share = share_of_space(volume);
+    uint64_t least = backing(DIRTY_LEAST);
+
+    want = want < share ? want : share;
+    return want > least ? want : least;
+}
+
+/* Reserves space for so many dirty bytes, or less. Returns how many it backs. Where space cannot be
+ * reserved, that is all of them, and fsync or close reports a lack of space. Where there is too
+ * little, writes fail until there is more. */
 static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
 {
     struct statvfs vfs;
 
     if (volume->reserve.fd < 0 || fstatvfs(volume->reserve.fd, &vfs) != 0)
         return dirty;
-    uint64_t share = share_of_space(volume);
-    uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
-    uint64_t bytes = want < share ? want : share;
-    int e = bytes > 0 ? allocate_blocks(volume->reserve.fd, 0, bytes) : ENOSPC;
+    uint64_t bytes = wanted(volume, dirty);
+    int e = allocate_blocks(volume->reserve.fd, 0, bytes);
     if (e == EOPNOTSUPP || e == ENOSYS)
         return dirty;
+    volume->reserve.bytes = bytes;
     if (e) {
         (void)!ftruncate(volume->reserve.fd, 0);
-        bytes = 0;
+        volume->reserve.bytes = backing(DIRTY_LEAST);
+        note_full(volume, e == EDQUOT ? BALE_E_DQUOT : BALE_E_NOSPACE);
     }
-    volume->reserve.bytes = bytes;
-    uint64_t backed = bytes > RESERVE_SLACK ? (bytes - RESERVE_SLACK) / 9 * 8 : 0;
+    uint64_t backed = (volume->reserve.bytes - RESERVE_SLACK) / 9 * 8;
     return backed < dirty ? backed : dirty;
 }
 
@@ -239,7 +261,6 @@ void bale_reserve_make(struct bale_volume *volume)
     uint64_t cap = bale_memory_cap(volume->memory);
     uint64_t dirty = make_file(volume, cap / 2);
 
-    dirty = dirty > DIRTY_LEAST ? dirty : DIRTY_LEAST;
     atomic_store(&volume->dirty_limit, dirty);
     volume->unevictable_limit = cap / 8 * 5;
     volume->stream_ms = STREAM_MS;
@@ -250,9 +271,7 @@ void bale_reserve_make(struct bale_volume *volume)
  * stays as it was. Under reserve.lock. */
 static uint64_t grow_file(struct bale_volume *volume, uint64_t dirty)
 {
-    uint64_t before = volume->reserve.bytes, share = share_of_space(volume);
-    uint64_t want = dirty + dirty / 8 + RESERVE_SLACK;
-    uint64_t bytes = want < share ? want : share;
+    uint64_t before = volume->reserve.bytes, bytes = wanted(volume, dirty);
 
     if (volume->reserve.fd < 0)
         return dirty;

@@ -140,6 +140,24 @@ PROGRAM
     umount "$base"
 }
 
+# nearly_full TYPE: a mount that finds less space than its least reserve takes nothing that it could not store
+nearly_full() {
+    local base=$work/$1.nearly
+    loop_fs "$1" 40 "$base"
+    "$BALEFS" init --codec store "$base/store" || fail "$1: init"
+    head -c $(($(stat -f -c '%a * %S' "$base") - 700000)) /dev/urandom >"$base/ballast"
+    mount_up "$base/store" "$mnt"
+    : >"$work/list"
+    "$fill" write --writers 3 --size 400000 "$work/list" "$mnt" >"$work/fill" || fail "$1: $(cat "$work/fill")"
+    say "$1, nearly full: $(cat "$work/fill")"
+    [ $(($(count fsync) + $(count close))) = 0 ] || fail "$1, nearly full: an error came late"
+    [ "$(count write)" -gt 0 ] || fail "$1, nearly full: no write was refused"
+    rm "$base/ballast"
+    until_writable "$1"
+    mount_down "$mnt"
+    umount "$base"
+}
+
 one_type() {
     local type=$1 base=$work/$1 size=96
     [ "$type" != btrfs ] || size=256
@@ -190,5 +208,6 @@ one_type() {
 
 for type in "${types[@]}"; do
     [ "$type" = btrfs ] || figures "$type" # what btrfs says is free is a guess
+    [ "$type" != ext4 ] || nearly_full "$type"
     one_type "$type"
 done
