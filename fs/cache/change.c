@@ -131,8 +131,15 @@ void bale_change_offer(struct bale_change *change)
     atomic_fetch_sub(&volume->changing, 1);
 }
 
+/* Whether the next flush tries again what failed with that: it is still dirty. Under file->lock. */
+static bool is_temporary(const struct bale_file *file, int err)
+{
+    return (err == BALE_E_NOSPACE || err == BALE_E_DQUOT || err == BALE_E_NOMEM) &&
+           (file->dirty > 0 || file->attr_dirty);
+}
+
 /* Returns the result for the waiters. If there are none, keeps an error for the next flush to
- * report. Under file->lock. */
+ * report, unless that one's own result counts. Under file->lock. */
 static int take_result(struct bale_file *file, const struct bale_change *change)
 {
     int err = change->error;
@@ -140,7 +147,7 @@ static int take_result(struct bale_file *file, const struct bale_change *change)
     if (change->kind == BALE_CHANGE_FLUSH && change->waiters && err == BALE_OK) {
         err = file->error;
         file->error = BALE_OK;
-    } else if (!change->waiters && err != BALE_OK) {
+    } else if (!change->waiters && err != BALE_OK && !is_temporary(file, err)) {
         file->error = err;
     }
     return err;

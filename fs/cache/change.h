@@ -26,6 +26,7 @@ struct bale_change {
     struct bale_file *file; /* counted */
     enum bale_change_kind kind;
     bool durable;            /* flush */
+    bool sparing;            /* flush: stores only what is dirty, as space is short */
     uint64_t offset, length; /* truncate: offset; allocate */
     enum bale_allocate how;
     struct timespec atime, mtime; /* tv_nsec UTIME_OMIT: leave */

@@ -32,6 +32,18 @@ static void write_frame(struct bale_piece *piece, const uint8_t *stored)
     atomic_fetch_add(&file->volume->stats.stored_bytes, item->stored_length);
 }
 
+/* After the last frame. May free flush. */
+static void flush_end(struct bale_flush *flush, struct bale_scratch *scratch)
+{
+    struct bale_change *change = flush->change;
+    bale_flush_then *then = flush->then;
+
+    if (bale_flush_commit(flush))
+        then(change, scratch);
+    else
+        bale_flush_run(change, scratch, then);
+}
+
 /* ---- Through the queue ---- */
 
 static void put_ready(struct bale_flush *flush, struct bale_piece *piece)
@@ -114,7 +126,7 @@ static void write_ready_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_queue_release(item);
         enum written written = count_written(flush);
         if (written == ALL_WRITTEN)
-            bale_flush_commit(flush, scratch);
+            flush_end(flush, scratch);
         if (written != SOME_LEFT)
             return;
         pthread_mutex_lock(&flush->ready_lock);
@@ -230,7 +242,7 @@ static void take_more_job(struct bale_job *job, struct bale_scratch *scratch)
     bool over = close_if_written(flush);
     pthread_mutex_unlock(&file->lock);
     if (over)
-        bale_flush_commit(flush, scratch);
+        flush_end(flush, scratch);
     else if (take)
         encode_queued(flush, take);
 }
@@ -324,5 +336,5 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, ba
         err = encode_piece(&take->pieces[i], take, scratch);
     if (err != BALE_OK)
         bale_flush_fail(flush, err);
-    bale_flush_commit(flush, scratch);
+    flush_end(flush, scratch);
 }

@@ -72,7 +72,18 @@ static int put_segments(struct bale_flush *flush)
     return err;
 }
 
-void bale_flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
+/* After a lack of space: has the change try once more, with less, unless that was it. Gives back
+ * what the attempt has taken, as the space may be another file's to use, too. */
+static bool spare(struct bale_change *change)
+{
+    if (change->sparing)
+        return false;
+    change->sparing = true;
+    (void)bale_container_trim(change->file->container);
+    return true;
+}
+
+bool bale_flush_commit(struct bale_flush *flush)
 {
     struct bale_change *change = flush->change;
     struct bale_file *file = change->file;
@@ -89,16 +100,16 @@ void bale_flush_commit(struct bale_flush *flush, struct bale_scratch *scratch)
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
         file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
-    bool refused = err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
-    file->refused = refused ? err : BALE_OK;
+    bool lack = err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
+    if (!lack || change->sparing)
+        file->refused = lack ? err : BALE_OK;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     change->error = err;
     change->changed = err == BALE_OK && sets_mtime(change);
-    bale_flush_then *then = flush->then;
     bale_flush_free(flush);
     bale_volume_wake(file->volume);
-    then(change, scratch);
+    return !lack || !spare(change);
 }
 
 void bale_flush_fail(struct bale_flush *flush, int err)

@@ -74,7 +74,7 @@ static unsigned base_blocks(const struct plan *plan, const struct bale_part *par
 
 /* Whether to store the whole extent, or only its dirty blocks beside the frames that are there. An
  * fsync is to write little. So is a close, but repeated appending must not leave many small frames.
- * In the background space matters more. */
+ * In the background space matters more. On a full store there is space for what is dirty alone. */
 static bool rewrites_whole(const struct plan *plan, const struct bale_part *part, uint64_t all)
 {
     const struct bale_change *change = plan->flush->change;
@@ -83,6 +83,8 @@ static bool rewrites_whole(const struct plan *plan, const struct bale_part *part
 
     if (dirty == blocks)
         return true;
+    if (change->sparing || atomic_load(&change->file->volume->full))
+        return false;
     if (change->durable)
         return dirty * 2 >= blocks && (part->valid & all) == all;
     unsigned eighths = change->waiters ? 4 : 7;

@@ -158,6 +158,56 @@ nearly_full() {
     umount "$base"
 }
 
+# pieces TYPE: blocks of many extents are written on a disk that is nearly full. There is space for them, and not for whole
+# extents, which a flush in the background would rather store.
+pieces() {
+    local base=$work/$1.pieces i
+    loop_fs "$1" 40 "$base"
+    "$BALEFS" init --codec store "$base/store" || fail "$1: init"
+    mount_up "$base/store" "$mnt"
+    coproc PIECES { exec /usr/bin/python3 -c "$pieces" "$mnt" "$work/expected"; }
+    read -r _ <&"${PIECES[0]}" || fail "$1, pieces: nothing was written"
+    for ((i = 0; i < 1000; i++)); do
+        if [ "$(dirty)" = 0 ] || grep -q 'writing its container failed' "$work/log"; then
+            break
+        fi
+        sleep 0.05
+    done
+    echo close >&"${PIECES[1]}"
+    wait "$PIECES_PID" || fail "$1, pieces: what was taken could not be stored"
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    umount -l "$mnt"
+    mount_up "$base/store" "$mnt"
+    cmp "$work/expected" "$mnt/file" || fail "$1, pieces: not what was written"
+    mount_down "$mnt"
+    fsck_clean "$base/store"
+    umount "$base"
+}
+
+dirty() { "$BALEFS" stat --json "$mnt" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["mount"]["dirty"])'; }
+
+pieces='
+import os, sys
+
+mnt, expected = sys.argv[1:]
+st = os.statvfs(mnt)
+content = bytearray(os.urandom(st.f_bavail * st.f_frsize - 300000))
+fd = os.open(mnt + "/file", os.O_RDWR | os.O_CREAT)
+for at in range(0, len(content), 1 << 17):
+    os.write(fd, content[at:at + (1 << 17)])
+os.fsync(fd)
+for extent in range(25):
+    for at in range(extent << 17, extent + 1 << 17, 1 << 14):
+        content[at:at + 4096] = os.urandom(4096)
+        os.pwrite(fd, content[at:at + 4096], at)
+with open(expected, "wb") as file:
+    file.write(content)
+print("written", flush=True)
+sys.stdin.readline()
+os.close(fd)
+'
+
 one_type() {
     local type=$1 base=$work/$1 size=96
     [ "$type" != btrfs ] || size=256
@@ -209,5 +259,6 @@ one_type() {
 for type in "${types[@]}"; do
     [ "$type" = btrfs ] || figures "$type" # what btrfs says is free is a guess
     [ "$type" != ext4 ] || nearly_full "$type"
+    [ "$type" != ext4 ] || pieces "$type"
     one_type "$type"
 done
