@@ -8,8 +8,10 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/ctime.h"
 #include "fs/fuse/opened.h"
+#include "kernels/base/clock.h"
 
 #define BLKSIZE_MOST (1 << 20)
+#define FEWER_NS BALE_SECOND_NS
 
 /* A bale_err; BALE_E_UNVERIFIED: the container must be opened and verified first. */
 static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_attr *attr)
@@ -162,6 +164,25 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
     return 0;
 }
 
+void bale_attr_loses_link(struct bale_mount *mount, struct bale_node *node)
+{
+    atomic_store(&mount->fewer_ns, bale_clock_ns());
+    atomic_fetch_or(&node->marks, BALE_MARK_FEWER);
+}
+
+/* Keeps the kernel from taking over the attributes of the reply that follows, if the file may have
+ * lost a link of which the kernel does not know yet: it passes over attributes that were asked for
+ * before it was told that they have changed. */
+static void keep_links(struct bale_mount *mount, struct bale_node *node)
+{
+    if (!(node->marks & BALE_MARK_FEWER))
+        return;
+    if (bale_clock_ns() < atomic_load(&mount->fewer_ns) + FEWER_NS)
+        fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
+    else
+        atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_FEWER);
+}
+
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
                   const struct stat *backing, struct stat *st, double *timeout)
 {
@@ -173,5 +194,6 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
         st->st_mode &= ~(mode_t)(S_ISUID | S_ISGID);
     if (mount->hides_devices)
         st->st_rdev = 0;
+    keep_links(mount, node);
     return 0;
 }

@@ -83,6 +83,7 @@ struct bale_mount {
     struct bale_follower *follower;  /* NULL: not beside */
     struct bale_shares *files;       /* descriptors of containers */
     struct bale_shares *directories; /* open directories that are kept open */
+    atomic_uint_fast64_t fewer_ns;   /* attr.c's: when a node last got BALE_MARK_FEWER */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the
      * node table and of files may be taken while it is held. */
@@ -176,6 +177,7 @@ enum {
     BALE_MARK_ACCESS_ACL_KEPT = 1024,
     BALE_MARK_DEFAULT_ACL_KEPT = 2048,
     BALE_MARK_MOVED = 4096, /* unsynced.c's: to be synced with all that is below it */
+    BALE_MARK_FEWER = 8192, /* attr.c's: it has lost one of several names */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
 #include "fs/fuse/caller.h"
 #include "fs/fuse/opened.h"
@@ -123,6 +124,7 @@ int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
     if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return errno;
     named->ino = st.st_ino;
+    named->links = S_ISDIR(st.st_mode) ? 1 : st.st_nlink;
     named->node = bale_node_find(mount->nodes, st.st_ino);
     int e = named->node ? bale_node_pin(mount->nodes, named->node, &named->fd) : 0;
     if (e) {
@@ -131,6 +133,12 @@ int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
     }
     /* ESTALE: the store was changed beside the mount; the name can be removed all the same. */
     return e == ESTALE ? 0 : e;
+}
+
+void bale_named_node_removing(struct bale_mount *mount, struct bale_named_node *named)
+{
+    if (named->node && named->links > 1)
+        bale_attr_loses_link(mount, named->node);
 }
 
 void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *named,
@@ -171,6 +179,7 @@ int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char
         return e;
     e = bale_named_node_pin(mount, fd, name, &named);
     if (!e) {
+        bale_named_node_removing(mount, &named);
         e = unlinkat(fd, name, flags) != 0 ? errno : 0;
         if (!e) {
             bale_named_node_removed(mount, &named, dir, name);

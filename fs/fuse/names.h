@@ -20,6 +20,7 @@ void bale_entry_reply_new(fuse_req_t req, int e, struct bale_node *dir, const ch
 /* The node of a name that a request is about to remove or move. */
 struct bale_named_node {
     uint64_t ino;
+    uint64_t links;         /* before */
     struct bale_node *node; /* referenced and pinned; NULL: the node table does not know it */
     int fd;                 /* while pinned */
 };
@@ -27,6 +28,8 @@ struct bale_named_node {
 /* Fills *named; ENOENT: there is no such name. Call unpin afterwards, also after an error. */
 int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
                         struct bale_named_node *named);
+/* The name is about to be removed from the backing store. */
+void bale_named_node_removing(struct bale_mount *mount, struct bale_named_node *named);
 /* The name has been removed from the backing store: tells the node table and the open file. */
 void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *named,
                              struct bale_node *dir, const char *name);

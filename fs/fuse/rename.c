@@ -90,6 +90,8 @@ static int rename_now(struct move_op *op)
     bale_unsynced_add_moved(mount, op->source.node);
     if (op->flags & RENAME_EXCHANGE)
         bale_unsynced_add_moved(mount, op->target.node);
+    else if (op->target.ino != op->source.ino)
+        bale_named_node_removing(mount, &op->target);
     bale_nodes_rename_begin(mount->nodes);
     int e =
         renameat2(op->from_fd, op->from_name, op->to_fd, op->to_name, op->flags) != 0 ? errno : 0;

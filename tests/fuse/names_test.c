@@ -3,6 +3,8 @@
 
 #include <dirent.h>
 #include <linux/fs.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/statvfs.h>
@@ -174,6 +176,41 @@ static void test_links(void)
     CHECK_EQ(stat("d/c", &b), 0);
     CHECK_EQ(b.st_mode & 07777, 0611);
     close(fd);
+}
+
+static atomic_bool watching;
+
+static void *watch(void *name)
+{
+    struct statx x;
+
+    while (watching)
+        if (statx(AT_FDCWD, name, AT_STATX_FORCE_SYNC, STATX_BASIC_STATS, &x) == 0)
+            CHECK(x.stx_nlink > 0);
+    return NULL;
+}
+
+/* One name of two goes while others ask for the attributes of the file, which keeps the other: by
+ * unlink, and by a rename over it. */
+static void test_links_watched(void)
+{
+    pthread_t watcher;
+
+    make_file("a", "kept", 4);
+    watching = true;
+    REQUIRE(pthread_create(&watcher, NULL, watch, "a") == 0);
+    for (int i = 0; i < 1000; i++) {
+        CHECK_EQ(link("a", "b"), 0);
+        CHECK_EQ(unlink("b"), 0);
+        CHECK_EQ(link("a", "c"), 0);
+        make_file("over", "", 0);
+        CHECK_EQ(rename("over", "c"), 0);
+        CHECK_EQ(unlink("c"), 0);
+    }
+    watching = false;
+    CHECK_EQ(pthread_join(watcher, NULL), 0);
+    CHECK_EQ(links_of("a"), 1);
+    CHECK(file_is("a", "kept", 4));
 }
 
 static void test_symlinks(void)
@@ -352,8 +389,9 @@ static void test_fsync_directory(void)
 int main(int argc, char **argv)
 {
     static void (*const tests[])(void) = {
-        test_directories, test_long_names, test_deep,    test_rename,  test_rename_flags,
-        test_links,       test_symlinks,   test_special, test_readdir, test_fsync_directory,
+        test_directories,     test_long_names,    test_deep,     test_rename,  test_rename_flags,
+        test_links,           test_links_watched, test_symlinks, test_special, test_readdir,
+        test_fsync_directory,
     };
 
     where_begin(argc, argv);
