@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -98,4 +99,21 @@ int bale_mountpoint_find(const char *given, const char *unmounts, char **mountpo
         return BALE_E_INVALID;
     }
     return passed_fd_prepare(given, fd, why);
+}
+
+/* In a process of its own without our descriptors: one that waits for its own mount, and is killed
+ * meanwhile, stays for ever. */
+void bale_mountpoint_show(const char *mountpoint)
+{
+    struct stat st;
+
+    if (bale_mountpoint_is_passed(mountpoint))
+        return;
+    pid_t child = fork();
+    if (child == 0) {
+        (void)close_range(0, ~0u, 0);
+        _exit(stat(mountpoint, &st) != 0);
+    }
+    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
+    }
 }

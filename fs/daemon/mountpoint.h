@@ -17,4 +17,8 @@ int bale_mountpoint_find(const char *given, const char *unmounts, char **mountpo
 /* Whether the mount point is /dev/fd/N. */
 bool bale_mountpoint_is_passed(const char *mountpoint);
 
+/* Once requests are handled: has the kernel ask for the attributes of the mount's root. Until then
+ * it takes root for its owner, and refuses a chmod by the true one. Does nothing for /dev/fd/N. */
+void bale_mountpoint_show(const char *mountpoint);
+
 #endif

@@ -248,5 +248,7 @@ int bale_daemon_start(struct bale_daemon *d)
         bale_watcher_report_mount(d->watcher, d->mountpoint, &d->identity);
     if (err == BALE_OK)
         err = bale_session_start(d->session, bale_request_threads());
+    if (err == BALE_OK)
+        bale_mountpoint_show(d->mountpoint);
     return err;
 }

@@ -24,6 +24,7 @@ says "^balefs: $store: 5 B stored as [0-9]+ B, ratio "
 ! is_mounted "$mnt" || fail "mounted outside the namespace"
 grep -q 'unmounted: all is stored' "$work/home/log" || fail "the log: $(cat "$work/home/log")"
 is 5 "$(as_user "$work/balefs" stat --json "$store" | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["logical"])')" "length in the store"
+run 0 run "$store" "$mnt" -- /usr/bin/python3 -c 'import os, sys; os.chmod(sys.argv[1], 0o700)' "$mnt"
 run 5 run "$store" "$mnt" -- sh -c 'exit 5'
 run 127 run "$store" "$mnt" -- none
 cd "$work/home"

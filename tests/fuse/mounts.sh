@@ -76,6 +76,8 @@ mount_up() {
     "$@" "$BALEFS" mount --log "$work/log" -o "log_level=info$options" "$work/top/store" "$work/mnt" ||
         fail "cannot mount"
     is_mounted || fail "it is not mounted"
+    # The first call on it, by its owner. chmod(1) would call stat before.
+    "${runner[@]}" /usr/bin/python3 -c 'import os, sys; os.chmod(sys.argv[1], 0o751)' "$work/mnt" || fail "chmod of the mount"
 }
 
 mount_down() {
