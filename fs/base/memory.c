@@ -17,7 +17,7 @@
 #define PIN_STEP ((uint64_t)32 << 20)
 
 struct bale_memory {
-    pthread_mutex_t lock; /* guards every member that changes, except pinner_left */
+    pthread_mutex_t lock; /* guards every member that changes, except where said */
     uint8_t *arena;
     uint64_t room;             /* bytes of the mapping; constant */
     atomic_uint_fast64_t cap;  /* read without the lock, too */
@@ -28,6 +28,11 @@ struct bale_memory {
     struct bale_free_map quarantined;    /* allocated, because a device may still write to it */
     bool quarantine_active;              /* a device may still write to quarantined memory */
 
+    atomic_bool lacking;       /* no lock: somebody waits for room */
+    pthread_mutex_t room_lock; /* guards the next two; held while on_room runs */
+    void (*on_room)(void *arg);
+    void *on_room_arg;
+
     /* Pinning. */
     uint64_t high;   /* end of what was ever allocated */
     uint64_t pinned; /* bytes from the arena's start, including the step that is being pinned */
@@ -37,7 +42,7 @@ struct bale_memory {
     pthread_t pinner;
     pthread_cond_t pinner_wake;
     bool pinner_started, pinner_ending;
-    bool pinner_left; /* the thread hangs in pin and was left behind */
+    bool pinner_left; /* no lock: the thread hangs in pin and was left behind */
 };
 
 static size_t round_to_pages(size_t size)
@@ -79,6 +84,7 @@ int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory *
     atomic_init(&memory->cap, cap);
     memory->free_blocks.limit = cap / 8;
     bale_short_lock_init(&memory->lock);
+    pthread_mutex_init(&memory->room_lock, NULL);
     pthread_cond_init(&memory->pinner_wake, NULL);
     bale_free_map_init(&memory->free, 0, PAGE);
     bale_free_map_init(&memory->quarantined, memory->room + PAGE,
@@ -100,6 +106,7 @@ void bale_memory_destroy(struct bale_memory *memory)
     bale_free_map_clear(&memory->free);
     munmap(memory->arena + memory->pinned, memory->room - memory->pinned);
     pthread_cond_destroy(&memory->pinner_wake);
+    pthread_mutex_destroy(&memory->room_lock);
     pthread_mutex_destroy(&memory->lock);
     free(memory);
 }
@@ -195,6 +202,31 @@ out:
     return block;
 }
 
+void bale_memory_on_room(struct bale_memory *memory, void (*room)(void *arg), void *arg)
+{
+    pthread_mutex_lock(&memory->room_lock);
+    memory->on_room = room;
+    memory->on_room_arg = arg;
+    pthread_mutex_unlock(&memory->room_lock);
+}
+
+void bale_memory_lack(struct bale_memory *memory)
+{
+    atomic_store(&memory->lacking, true);
+}
+
+/* Who lacks memory tries once more after lacking is set, under the lock that the caller has given
+ * up: either that finds what is free now, or this sees lacking. */
+void bale_memory_tell_room(struct bale_memory *memory)
+{
+    if (!atomic_load(&memory->lacking) || !atomic_exchange(&memory->lacking, false))
+        return;
+    pthread_mutex_lock(&memory->room_lock);
+    if (memory->on_room)
+        memory->on_room(memory->on_room_arg);
+    pthread_mutex_unlock(&memory->room_lock);
+}
+
 void bale_memory_free(struct bale_memory *memory, void *block, size_t size)
 {
     if (!block)
@@ -208,6 +240,7 @@ void bale_memory_free(struct bale_memory *memory, void *block, size_t size)
     else
         (void)free_range(memory, position, length);
     pthread_mutex_unlock(&memory->lock);
+    bale_memory_tell_room(memory);
 }
 
 void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size)
@@ -216,13 +249,14 @@ void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size
     size_t length = round_to_pages(size);
 
     pthread_mutex_lock(&memory->lock);
-    if (memory->quarantine_active) {
-        /* Without memory for the map the block stays allocated. */
-        (void)bale_free_map_release(&memory->quarantined, position, length);
-    } else {
+    bool frees = !memory->quarantine_active;
+    if (frees)
         (void)free_range(memory, position, length);
-    }
+    else /* without memory for the map the block stays allocated */
+        (void)bale_free_map_release(&memory->quarantined, position, length);
     pthread_mutex_unlock(&memory->lock);
+    if (frees)
+        bale_memory_tell_room(memory);
 }
 
 void bale_memory_set_quarantine(struct bale_memory *memory, bool active)
@@ -234,6 +268,8 @@ void bale_memory_set_quarantine(struct bale_memory *memory, bool active)
         bale_free_map_clear(&memory->quarantined);
     }
     pthread_mutex_unlock(&memory->lock);
+    if (!active)
+        bale_memory_tell_room(memory);
 }
 
 static int return_pages(void *arg, uint64_t position, uint64_t length)
@@ -287,6 +323,7 @@ void bale_memory_grow(struct bale_memory *memory, uint64_t cap)
             pthread_cond_signal(&memory->pinner_wake);
     }
     pthread_mutex_unlock(&memory->lock);
+    bale_memory_tell_room(memory);
 }
 
 static void *memory_pin_thread(void *arg)
@@ -347,6 +384,8 @@ void bale_memory_count(struct bale_memory *memory, int64_t bytes)
     pthread_mutex_lock(&memory->lock);
     memory->counted += bytes;
     pthread_mutex_unlock(&memory->lock);
+    if (bytes < 0)
+        bale_memory_tell_room(memory);
 }
 
 uint64_t bale_memory_cap(const struct bale_memory *memory)

@@ -56,10 +56,13 @@ void bale_file_close_run(struct bale_change *change, struct bale_scratch *scratc
         bale_lost_add(&volume->lost, file->ino, file->label, err);
     }
     pthread_mutex_lock(&file->lock);
+    bool drops = file->dirty > 0;
     bale_extents_detach(file, 0, UINT64_MAX);
     file->attr_dirty = false;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
+    if (drops)
+        bale_volume_wake(volume);
     struct stat last;
     bool is_last = stat_last(file, &last);
     int left = close_container(file);

@@ -64,12 +64,24 @@ void bale_lru_add_idle(struct bale_extent *extent)
     if (extent->detached || extent->dirty || extent->flushing || extent->filling)
         return;
     pthread_mutex_lock(&lru->lock);
-    if (!extent->on_lru)
+    bool comes = !extent->on_lru;
+    if (comes)
         lru_push(lru, extent);
     pthread_mutex_unlock(&lru->lock);
+    if (comes)
+        bale_memory_tell_room(extent->file->volume->memory);
 }
 
 /* ---- Eviction ---- */
+
+/* Has the extent's file locked, which `locked` is already. False: others have its lock, or the
+ * extent must stay. */
+static bool lock_to_evict(const struct bale_extent *extent, const struct bale_file *locked)
+{
+    if (locked && extent->file == locked)
+        return extent != locked->growing;
+    return pthread_mutex_trylock(&extent->file->lock) == 0;
+}
 
 /* Takes one cold extent off the list, with its file locked; NULL: there is none. In the lock order
  * the list's lock comes after the file's, so this function only tries the file's lock. */
@@ -79,8 +91,7 @@ static struct bale_extent *take_cold(struct bale_lru *lru, struct bale_file *loc
     struct bale_extent *extent = lru->last;
     for (struct bale_extent *stop = NULL; extent && extent != stop; extent = lru->last) {
         bool cold = !atomic_exchange(&extent->hot, false);
-        bool taken =
-            cold && (extent->file == locked || pthread_mutex_trylock(&extent->file->lock) == 0);
+        bool taken = cold && lock_to_evict(extent, locked);
         lru_unlink(lru, extent);
         if (taken) {
             pthread_mutex_unlock(&lru->lock);
@@ -95,7 +106,20 @@ static struct bale_extent *take_cold(struct bale_lru *lru, struct bale_file *loc
     return NULL;
 }
 
-static bool evict_one(struct bale_volume *volume, struct bale_file *locked)
+struct bale_file *bale_lru_cold_file(struct bale_volume *volume)
+{
+    struct bale_lru *lru = volume->lru;
+
+    pthread_mutex_lock(&lru->lock);
+    struct bale_extent *extent = lru->last;
+    while (extent && !bale_file_ref_live(extent->file))
+        extent = extent->lru_before;
+    struct bale_file *file = extent ? extent->file : NULL;
+    pthread_mutex_unlock(&lru->lock);
+    return file;
+}
+
+bool bale_cache_evict(struct bale_volume *volume, struct bale_file *locked)
 {
     struct bale_extent *extent = take_cold(volume->lru, locked);
 
@@ -117,7 +141,7 @@ void *bale_cache_allocate(struct bale_volume *volume, size_t size, struct bale_f
     void *block;
 
     while (!(block = bale_memory_allocate(volume->memory, size)))
-        if (!evict_one(volume, locked))
+        if (!bale_cache_evict(volume, locked))
             return NULL;
     return block;
 }

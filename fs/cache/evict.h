@@ -16,6 +16,13 @@ void bale_lru_destroy(struct bale_lru *lru); /* NULL is fine */
 void bale_lru_add_idle(struct bale_extent *extent);
 void bale_lru_remove(struct bale_extent *extent);
 
+/* A file with extents that may be evicted, the coldest first; it gets a reference, which the caller
+ * gives up. NULL: there is none. */
+struct bale_file *bale_lru_cold_file(struct bale_volume *volume);
+/* Evicts an extent of any file whose lock is free, or of `locked`, as below. False: there is
+ * none. */
+bool bale_cache_evict(struct bale_volume *volume, struct bale_file *locked);
+
 /* A block of the arena, for bale_memory_free or _quarantine. locked: the file whose lock the caller
  * has, or NULL; no other file's lock is held. NULL: no memory, and nothing to evict. */
 void *bale_cache_allocate(struct bale_volume *volume, size_t size, struct bale_file *locked);

@@ -84,11 +84,11 @@ struct bale_extent *bale_extent_get(struct bale_file *file, uint64_t number, siz
     if (!extent)
         return create_extent(file, number, capacity);
     size_t least = (length + file->block - 1) / file->block * file->block;
-    bale_lru_remove(extent); /* else making room could evict it */
+    file->growing = extent;
     int err = replace_buffer(extent, capacity);
     if (err != BALE_OK && least < capacity)
         err = replace_buffer(extent, least);
-    bale_lru_add_idle(extent);
+    file->growing = NULL;
     return err == BALE_OK ? extent : NULL;
 }
 

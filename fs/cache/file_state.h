@@ -60,6 +60,7 @@ struct bale_file {
     int refused;
 
     struct bale_extent_table table;
+    struct bale_extent *growing; /* making room for it must not evict it; or NULL */
     size_t filling; /* extents being filled, also those that left the table meanwhile */
     struct bale_fill_waiter *fill_waiters;
     struct bale_extent *dirty_first, *dirty_last;

@@ -4,6 +4,7 @@
 #include "fs/base/memory_claim.h"
 #include "fs/cache/queue.h"
 #include "fs/cache/reserve.h"
+#include "fs/cache/volume_state.h"
 
 void bale_volume_grow(struct bale_volume *volume)
 {
@@ -18,6 +19,7 @@ void bale_volume_grow(struct bale_volume *volume)
     bale_memory_grow(volume->memory, cap + more);
     bale_queue_set_limit(volume->queue);
     bale_reserve_grow(volume);
+    bale_volume_wake(volume);
     bale_log(BALE_LOG_DEBUG, "memory: up to %llu MiB for the GPU, %llu MiB of them to be stored",
              (unsigned long long)bale_memory_cap(volume->memory) >> 20,
              (unsigned long long)atomic_load(&volume->dirty_limit) >> 20);

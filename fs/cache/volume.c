@@ -50,6 +50,12 @@ static void gpu_opened(void *arg)
     bale_volume_grow(volume); /* reserves space, which takes a second where that means zeroing it */
 }
 
+/* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */
+static void memory_has_room(void *volume)
+{
+    bale_volume_wake_lacking(volume, BALE_LACKS_MEMORY);
+}
+
 static int create_engine(struct bale_volume *volume, unsigned threads)
 {
     struct bale_dispatch_options options = volume->options.engine;
@@ -133,6 +139,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
         (void)bale_volume_destroy(volume);
         return err;
     }
+    bale_memory_on_room(volume->memory, memory_has_room, volume);
     *out = volume;
     return BALE_OK;
 }
@@ -202,6 +209,8 @@ static int end_work(struct bale_volume *volume)
     bale_volume_sync(volume, true, bale_wait_done_err, &wait);
     int err = (int)bale_wait_for(&wait);
     bale_flusher_stop(volume->flusher);
+    /* A GPU that hangs may keep the memory for longer than the volume. */
+    bale_memory_on_room(volume->memory, NULL, NULL);
     if (volume->options.last)
         bale_volume_stats(volume, volume->options.last);
     return err;

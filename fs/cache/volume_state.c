@@ -128,8 +128,7 @@ void bale_volume_add_dirty(struct bale_file *file, int64_t bytes)
     pthread_mutex_unlock(&lists->files_lock);
 }
 
-/* Takes a reference, unless the last one is gone. */
-static bool ref_live(struct bale_file *file)
+bool bale_file_ref_live(struct bale_file *file)
 {
     unsigned refs = atomic_load(&file->refs);
 
@@ -168,7 +167,7 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
     if (room && !*files)
         err = BALE_E_NOMEM;
     for (struct bale_file *f = *files ? first : NULL; f; f = all ? f->next : f->dirty_next)
-        if (ref_live(f))
+        if (bale_file_ref_live(f))
             (*files)[(*count)++] = f;
         else if (watch && watch_close(f, watch) != BALE_OK)
             err = BALE_E_NOMEM;
@@ -198,7 +197,7 @@ void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *writ
     pthread_mutex_unlock(&lists->park_lock);
     if (at_once)
         bale_pool_submit(volume->readers, &write->job);
-    else if (!write->for_space)
+    else if (write->lack != BALE_LACKS_SPACE)
         bale_volume_kick(volume);
 }
 
@@ -239,17 +238,36 @@ uint64_t bale_volume_waiting_writes(struct bale_volume *volume)
     return count;
 }
 
-void bale_volume_wake(struct bale_volume *volume)
+/* Takes the parked writes that lack this off the queue; NULL: all. Under park_lock. */
+static struct bale_parked_write *take_parked(struct bale_volume_lists *lists,
+                                             const enum bale_lack *lack)
+{
+    struct bale_parked_write *taken = NULL, **taken_end = &taken, **slot = &lists->parked;
+
+    while (*slot) {
+        struct bale_parked_write *write = *slot;
+        if (lack && write->lack != *lack) {
+            slot = &write->next;
+            continue;
+        }
+        *slot = write->next;
+        write->next = NULL;
+        *taken_end = write;
+        taken_end = &write->next;
+    }
+    lists->parked_end = slot;
+    return taken;
+}
+
+static void wake(struct bale_volume *volume, const enum bale_lack *lack)
 {
     struct bale_volume_lists *lists = volume->lists;
+    struct bale_parked_write *write = NULL;
 
     pthread_mutex_lock(&lists->park_lock);
-    bool frozen = atomic_load(&volume->frozen);
-    struct bale_parked_write *write = frozen ? NULL : lists->parked;
-    if (!frozen) {
+    if (!atomic_load(&volume->frozen)) {
         atomic_fetch_add(&lists->wakes, 1);
-        lists->parked = NULL;
-        lists->parked_end = &lists->parked;
+        write = take_parked(lists, lack);
     }
     pthread_mutex_unlock(&lists->park_lock);
     while (write) {
@@ -257,6 +275,16 @@ void bale_volume_wake(struct bale_volume *volume)
         bale_pool_submit(volume->readers, &write->job);
         write = next;
     }
+}
+
+void bale_volume_wake(struct bale_volume *volume)
+{
+    wake(volume, NULL);
+}
+
+void bale_volume_wake_lacking(struct bale_volume *volume, enum bale_lack lack)
+{
+    wake(volume, &lack);
 }
 
 void bale_volume_set_frozen(struct bale_volume *volume)

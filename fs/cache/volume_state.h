@@ -77,7 +77,14 @@ struct bale_volume {
     struct bale_work_count in_place; /* encoded and decoded without the engine */
 };
 
-/* A write that waits for memory or for thaw. The writer owns it again once job runs. */
+/* What a write waits for. */
+enum bale_lack {
+    BALE_LACKS_FLUSH,  /* too much is dirty, or the volume is frozen */
+    BALE_LACKS_MEMORY, /* nothing is free or can be evicted */
+    BALE_LACKS_SPACE,  /* of the backing store: the flusher can do nothing for it now */
+};
+
+/* A write that waits. The writer owns it again once job runs. */
 struct bale_parked_write {
     /* run: set by the writer before bale_volume_park; goes on with the write, or ends it if
      * cancelled. Called on a pool thread, no lock held. */
@@ -86,8 +93,7 @@ struct bale_parked_write {
     /* Set by the caller's caller at any time, before bale_volume_unpark; or NULL. */
     const atomic_bool *cancel;
     bool cancelled; /* set before the job is submitted */
-    /* Waits for space of the backing store: the flusher can do nothing for it now. */
-    bool for_space;
+    enum bale_lack lack;
     uint64_t wakes; /* bale_volume_wakes before the writer found that it must wait */
     struct bale_parked_write *next;
 };
@@ -103,6 +109,9 @@ uint64_t bale_now_ms(void); /* monotonic */
 void bale_volume_add_file(struct bale_file *file);
 /* Returns those that wait for the file to be gone. */
 struct bale_waiter *bale_volume_remove_file(struct bale_file *file);
+/* Takes a reference, unless the last one is gone. The file is held by a list that it leaves before
+ * it is freed. */
+bool bale_file_ref_live(struct bale_file *file);
 void bale_volume_wait_for_files(struct bale_volume *volume); /* until there are none */
 
 /* Adds to the dirty bytes of file and volume, and puts the file on the list of dirty files or takes
@@ -126,10 +135,10 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 
 /* ---- Waiting for memory, and freezing -------------------------------------------------------- */
 
-/* How often bale_volume_wake was called while the volume was not frozen. */
+/* How often writes were woken while the volume was not frozen. */
 uint64_t bale_volume_wakes(const struct bale_volume *volume);
-/* Queues a write until bale_volume_wake, and kicks the flusher. Submits it at once instead if that
- * was called since write->wakes was read, or, as cancelled, if the write's cancel is set. */
+/* Queues a write until it is woken, and kicks the flusher. Submits it at once instead if writes were
+ * woken since write->wakes was read, or, as cancelled, if the write's cancel is set. */
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);
@@ -138,6 +147,9 @@ uint64_t bale_volume_waiting_writes(struct bale_volume *volume); /* their number
 /* Submits the parked writes, which try again; the pool has users take turns. Does nothing while the
  * volume is frozen. */
 void bale_volume_wake(struct bale_volume *volume);
+/* The same for those that lack this alone. Any lock may be held, except those of this file, the
+ * memory's and the pool's. */
+void bale_volume_wake_lacking(struct bale_volume *volume, enum bale_lack lack);
 
 void bale_volume_set_frozen(struct bale_volume *volume);
 /* If the volume is frozen, queues the job until the thaw and returns true. */

@@ -6,6 +6,7 @@
 
 #include "format/err.h"
 #include "fs/cache/change.h"
+#include "fs/cache/evict.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/write_span.h"
 #include "kernels/base/container_of.h"
@@ -58,11 +59,45 @@ static enum bale_write_progress without_space(struct write_op *op, int lack,
         return BALE_WRITE_NEEDS_THREAD;
     if (!op->lack_ms)
         op->lack_ms = bale_now_ms();
-    op->parked.for_space = bale_reserve_may_come(op->file->volume, op->lack_ms);
-    if (op->parked.for_space)
-        return BALE_WRITE_NEEDS_MEMORY;
+    if (bale_reserve_may_come(op->file->volume, op->lack_ms)) {
+        op->parked.lack = BALE_LACKS_SPACE;
+        return BALE_WRITE_MUST_WAIT;
+    }
     *err = lack;
     return BALE_WRITE_DONE;
+}
+
+/* Writes the span. What lacks memory looks once more after it has said so: then it cannot miss what
+ * becomes free before it is parked. */
+static enum bale_write_progress write_span(struct write_op *op, const struct bale_write_span *span,
+                                           struct bale_scratch *scratch, int *err)
+{
+    enum bale_write_progress progress = bale_write_span(op->file, span, scratch, err);
+
+    if (progress != BALE_WRITE_MUST_WAIT)
+        return progress;
+    op->parked.lack = BALE_LACKS_MEMORY;
+    bale_memory_lack(op->file->volume->memory);
+    return bale_write_span(op->file, span, scratch, err);
+}
+
+/* Evicts something of a file whose lock it has to wait for. The own file's lock is held, and dropped
+ * meanwhile. False: there is nothing to evict. */
+static bool evict_from_locked(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+
+    pthread_mutex_unlock(&file->lock);
+    struct bale_file *other = bale_lru_cold_file(volume);
+    bool evicted = false;
+    if (other) {
+        pthread_mutex_lock(&other->lock);
+        evicted = bale_cache_evict(volume, other);
+        pthread_mutex_unlock(&other->lock);
+        bale_file_unref(other);
+    }
+    pthread_mutex_lock(&file->lock);
+    return evicted;
 }
 
 /* Writes what is left of op, as far as that goes now. */
@@ -72,7 +107,6 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
     struct bale_file *file = op->file;
     enum bale_write_progress progress = BALE_WRITE_DONE;
 
-    op->parked.for_space = false;
     op->parked.wakes = bale_volume_wakes(file->volume);
     atomic_fetch_add(&file->volume->changing, 1);
     atomic_store_explicit(&file->user, op->parked.job.turn.user, memory_order_relaxed);
@@ -94,13 +128,16 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
         if (!frozen && (full || file->refused)) {
             progress = without_space(op, full ? full : file->refused, scratch, err);
         } else if (frozen || must_wait(file->volume, op->parked.job.turn.user, to - from)) {
-            progress = BALE_WRITE_NEEDS_MEMORY;
+            op->parked.lack = BALE_LACKS_FLUSH;
+            progress = BALE_WRITE_MUST_WAIT;
         } else {
-            progress = bale_write_span(file, &span, scratch, err);
+            progress = write_span(op, &span, scratch, err);
             size_t done = progress == BALE_WRITE_DONE && *err == BALE_OK ? to - from : 0;
             op->data += done;
             op->done_length += done;
-            progress = progress == BALE_WRITE_RESIZED ? BALE_WRITE_DONE : progress;
+            bool again = progress == BALE_WRITE_RESIZED ||
+                         (progress == BALE_WRITE_MUST_WAIT && evict_from_locked(file));
+            progress = again ? BALE_WRITE_DONE : progress;
         }
     }
     pthread_mutex_unlock(&file->lock);
@@ -159,7 +196,7 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_reserve_restore(op->file->volume);
     op->other_quota =
         full == BALE_E_DQUOT && !bale_reserve_concerns(op->file->volume, op->file->fd);
-    if (err == BALE_OK && write_more(op, scratch, &err) == BALE_WRITE_NEEDS_MEMORY) {
+    if (err == BALE_OK && write_more(op, scratch, &err) == BALE_WRITE_MUST_WAIT) {
         bale_volume_park(op->file->volume, &op->parked);
         return;
     }

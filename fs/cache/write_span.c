@@ -163,7 +163,7 @@ static enum bale_write_progress try_span(struct bale_file *file, const struct ba
         return BALE_WRITE_DONE;
     }
     if (!extent || bale_extent_own(extent) != BALE_OK)
-        return BALE_WRITE_NEEDS_MEMORY;
+        return BALE_WRITE_MUST_WAIT;
     enum bale_write_progress progress = fill_edges(extent, from, to, scratch, err);
     if (progress != BALE_WRITE_DONE || *err != BALE_OK)
         return progress;

@@ -16,8 +16,8 @@ enum bale_write_progress {
     BALE_WRITE_DONE,         /* or *err says why not */
     BALE_WRITE_RETRY,        /* only within write_span.c */
     BALE_WRITE_NEEDS_THREAD, /* that may wait */
-    BALE_WRITE_NEEDS_MEMORY,
-    BALE_WRITE_RESIZED /* the extent size has changed */
+    BALE_WRITE_MUST_WAIT,    /* for memory */
+    BALE_WRITE_RESIZED       /* the extent size has changed */
 };
 
 /* Writes a span into the cache. scratch is NULL on a thread that must not wait. *err is BALE_OK

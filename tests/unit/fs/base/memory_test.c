@@ -24,6 +24,7 @@ static uint64_t draw(uint64_t below)
 }
 
 #define STEP ((size_t)32 << 20)
+#define PAGE_BYTES 4096
 
 struct pins {
     sem_t done;
@@ -278,8 +279,55 @@ static void test_kept_in_reach(void)
     sem_destroy(&pins.done);
 }
 
+static void count_room(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* Whoever lacks memory is told of room once, whatever makes it; others are not. */
+static void test_room(void)
+{
+    struct bale_memory *memory;
+    int told = 0;
+
+    CHECK_EQ(bale_memory_create_growing(STEP, 2 * STEP, &memory), 0);
+    bale_memory_on_room(memory, count_room, &told);
+    uint8_t *block = bale_memory_allocate(memory, STEP);
+    bale_memory_free(memory, block + STEP / 2, STEP / 2);
+    bale_memory_tell_room(memory);
+    CHECK_EQ(told, 0);
+    bale_memory_lack(memory);
+    CHECK(bale_memory_allocate(memory, STEP / 2) != NULL);
+    bale_memory_count(memory, PAGE_BYTES);
+    CHECK_EQ(told, 0);
+    bale_memory_free(memory, block + STEP / 2, PAGE_BYTES);
+    bale_memory_free(memory, block + STEP / 2 + PAGE_BYTES, PAGE_BYTES);
+    CHECK_EQ(told, 1);
+    bale_memory_lack(memory);
+    bale_memory_count(memory, -PAGE_BYTES);
+    CHECK_EQ(told, 2);
+    bale_memory_lack(memory);
+    bale_memory_grow(memory, 2 * STEP);
+    CHECK_EQ(told, 3);
+    bale_memory_lack(memory);
+    bale_memory_set_quarantine(memory, true);
+    bale_memory_quarantine(memory, block, STEP / 2);
+    CHECK_EQ(told, 3);
+    bale_memory_set_quarantine(memory, false);
+    CHECK_EQ(told, 4);
+    bale_memory_lack(memory);
+    bale_memory_tell_room(memory);
+    CHECK_EQ(told, 5);
+    bale_memory_lack(memory);
+    bale_memory_on_room(memory, NULL, NULL);
+    bale_memory_tell_room(memory);
+    CHECK_EQ(told, 5);
+    bale_memory_destroy(memory);
+}
+
 int main(void)
 {
+    test_room();
     test_kept();
     test_kept_in_reach();
     test_pinning();

@@ -1,0 +1,235 @@
+/* Writes that lack memory are woken as soon as there is some, however it comes. */
+#include <pthread.h>
+#include <sched.h>
+
+#include "fs/cache/evict.h"
+#include "fs/cache/extent.h"
+#include "kernels/base/container_of.h"
+#include "tests/unit/fs/cache/parked.h"
+
+#define CAP ((uint64_t)32 << 20)
+#define PAGE 4096
+#define BLOCKS_MOST (CAP / PAGE)
+
+static struct bale_volume *volume;
+static const uint8_t data[PAGE] = {1};
+
+/* Blocks of the arena that the test holds. */
+static void *held[BLOCKS_MOST];
+static size_t held_count;
+
+/* Takes what is left of the arena, and what can be evicted. */
+static void take_all(void)
+{
+    void *block;
+
+    while ((block = bale_cache_allocate(volume, PAGE, NULL)))
+        held[held_count++] = block;
+}
+
+static void free_one(void)
+{
+    bale_memory_free(volume->memory, held[--held_count], PAGE);
+}
+
+static void free_all(void)
+{
+    while (held_count > 0)
+        free_one();
+}
+
+/* Writes a block, for which there is no memory. */
+static void write_parked(struct bale_file *file, struct bale_wait *wait)
+{
+    *wait = (struct bale_wait)BALE_WAIT;
+    bale_file_write(file, 0, data, sizeof data, bale_wait_done, wait);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), 1);
+}
+
+static void freed(void)
+{
+    struct bale_file *file = parked_open(volume);
+    struct bale_wait wait;
+
+    take_all();
+    write_parked(file, &wait);
+    free_one();
+    parked_check_woken(volume, &wait, sizeof data);
+    free_all();
+    volume_file_close(file);
+}
+
+/* The cap counts less that lies elsewhere. */
+static void counted(void)
+{
+    struct bale_file *file = parked_open(volume);
+    struct bale_wait wait;
+
+    bale_memory_count(volume->memory, CAP / 2);
+    take_all();
+    write_parked(file, &wait);
+    bale_memory_count(volume->memory, -(int64_t)CAP / 2);
+    parked_check_woken(volume, &wait, sizeof data);
+    free_all();
+    volume_file_close(file);
+}
+
+/* A device can write to it no longer. */
+static void quarantined(void)
+{
+    struct bale_file *file = parked_open(volume);
+    struct bale_wait wait;
+
+    take_all();
+    bale_memory_set_quarantine(volume->memory, true);
+    while (held_count > 0)
+        bale_memory_quarantine(volume->memory, held[--held_count], PAGE);
+    write_parked(file, &wait);
+    bale_memory_set_quarantine(volume->memory, false);
+    parked_check_woken(volume, &wait, sizeof data);
+    volume_file_close(file);
+}
+
+/* An extent has been filled, and may be evicted from then on. */
+static void filled(void)
+{
+    struct bale_file *file = parked_open(volume), *read = parked_open(volume);
+    struct bale_wait wait;
+
+    pthread_mutex_lock(&read->lock);
+    struct bale_extent *extent = bale_extent_get(read, 0, PAGE);
+    REQUIRE(extent);
+    bale_fill_begin(extent, 1);
+    pthread_mutex_unlock(&read->lock);
+    take_all();
+    write_parked(file, &wait);
+    pthread_mutex_lock(&read->lock);
+    CHECK_EQ(bale_fill_end(extent, 1, BALE_OK), BALE_OK);
+    pthread_mutex_unlock(&read->lock);
+    parked_check_woken(volume, &wait, sizeof data);
+    free_all();
+    volume_file_close(read);
+    volume_file_close(file);
+}
+
+static void *write_thread(void *arg)
+{
+    volume_file_write(arg, 0, data, sizeof data);
+    return NULL;
+}
+
+/* What could be evicted belongs to a file that is locked: the write goes on when it no longer is. */
+static void locked(void)
+{
+    struct bale_file *file = parked_open(volume), *busy = parked_open(volume);
+    pthread_t thread;
+
+    volume_file_write(busy, 0, data, sizeof data);
+    volume_file_flush(busy, false);
+    pthread_mutex_lock(&busy->lock);
+    take_all();
+    REQUIRE(pthread_create(&thread, NULL, write_thread, file) == 0);
+    while (atomic_load(&busy->refs) == 1 && bale_volume_waiting_writes(volume) == 0)
+        sched_yield();
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), 0);
+    pthread_mutex_unlock(&busy->lock);
+    bale_volume_wake(volume); /* if it is parked after all */
+    pthread_join(thread, NULL);
+    free_all();
+    volume_file_close(busy);
+    volume_file_close(file);
+}
+
+/* A clean extent that is to grow is not what makes room for that. */
+static void grown(void)
+{
+    struct bale_file *file = parked_open(volume);
+    void *block;
+
+    volume_file_write(file, 0, data, sizeof data);
+    volume_file_flush(file, false);
+    while ((block = bale_memory_allocate(volume->memory, PAGE)))
+        held[held_count++] = block;
+    pthread_mutex_lock(&file->lock);
+    struct bale_extent *extent = bale_extent_find(&file->table, 0);
+    CHECK(extent && !bale_extent_get(file, 0, sizeof data + 1));
+    CHECK(bale_extent_find(&file->table, 0) == extent);
+    free_one();
+    free_one();
+    CHECK(bale_extent_get(file, 0, sizeof data + 1) == extent);
+    CHECK(bale_cache_evict(volume, file));
+    CHECK(!bale_extent_find(&file->table, 0));
+    pthread_mutex_unlock(&file->lock);
+    free_all();
+    volume_file_close(file);
+}
+
+/* Too much was dirty, and some of that need not be stored any more. */
+static void discarded(void)
+{
+    struct bale_file *file = parked_open(volume), *gone = parked_open(volume);
+    uint64_t limit = atomic_load(&volume->dirty_limit);
+    struct bale_wait wait;
+
+    volume_file_write(gone, 0, data, sizeof data);
+    atomic_store(&volume->dirty_limit, PAGE);
+    write_parked(file, &wait);
+    bale_file_discard(gone);
+    volume_file_close(gone);
+    parked_check_woken(volume, &wait, sizeof data);
+    atomic_store(&volume->dirty_limit, limit);
+    volume_file_close(file);
+}
+
+struct waiting {
+    struct bale_parked_write parked;
+    struct bale_wait wait;
+};
+
+static void waiting_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct waiting *waiting = BALE_CONTAINER_OF(job, struct waiting, parked.job);
+
+    (void)scratch;
+    bale_wait_done(&waiting->wait, 0);
+}
+
+/* Others are left alone. */
+static void others(void)
+{
+    struct waiting waiting[3] = {0};
+
+    for (int i = 0; i < 3; i++) {
+        waiting[i] =
+            (struct waiting){.parked = {.job.run = waiting_job,
+                                        .lack = i == 1 ? BALE_LACKS_MEMORY : BALE_LACKS_FLUSH},
+                             .wait = BALE_WAIT};
+        waiting[i].parked.wakes = bale_volume_wakes(volume);
+        bale_volume_park(volume, &waiting[i].parked);
+    }
+    bale_memory_lack(volume->memory);
+    bale_memory_tell_room(volume->memory);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), 2);
+    bale_volume_wake(volume);
+    for (int i = 0; i < 3; i++)
+        bale_wait_for(&waiting[i].wait);
+}
+
+int main(void)
+{
+    struct bale_volume_options options = volume_options(CAP, 1);
+
+    options.age_ms = VOLUME_NEVER_MS;
+    REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
+    parked_stop_flusher(volume);
+    freed();
+    counted();
+    quarantined();
+    filled();
+    locked();
+    grown();
+    discarded();
+    others();
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+    return check_result();
+}
