@@ -26,12 +26,25 @@ static bool acquire_gpu(struct bale_dispatch *d)
     return false;
 }
 
+/* Work came while there is no GPU engine: one that was refused for lack of memory is tried again. */
+static void wake_opener(struct bale_dispatch *d)
+{
+    if (!atomic_load_explicit(&d->awaits_work, memory_order_relaxed))
+        return;
+    pthread_mutex_lock(&d->queue->mutex);
+    atomic_store(&d->awaits_work, false);
+    pthread_cond_broadcast(&d->idle);
+    pthread_mutex_unlock(&d->queue->mutex);
+}
+
 void bale_dispatch_wake_gpu(struct bale_engine *engine)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    if (!acquire_gpu(d))
+    if (!acquire_gpu(d)) {
+        wake_opener(d);
         return;
+    }
     d->gpu->wake(d->device);
     release_gpu(d);
 }
@@ -122,6 +135,7 @@ void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
     struct bale_item_list offered = {0};
 
     if (!acquire_gpu(d)) {
+        wake_opener(d);
         bale_engine_submit(d->cpu, list);
         return;
     }

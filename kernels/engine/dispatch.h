@@ -32,11 +32,12 @@ struct bale_dispatch_options {
 int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine);
 
 /* Begins to open the GPU engine on a thread of its own, unless the choice is BALE_ENGINE_CPU,
- * and logs the result. Once; does not wait. */
+ * and logs the result. If the devices lack memory, work that comes later has it tried again. Once;
+ * does not wait. */
 void bale_dispatch_open(struct bale_engine *engine);
 
 /* After bale_dispatch_open: waits until the GPU engine is open and returns BALE_OK, or a
- * negative bale_err with why if opening fails or hangs for a minute. */
+ * negative bale_err with why if the last try failed or the first hangs for a minute. */
 int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why);
 
 /* After opened was called: the plug-in, and in *device its engine. Both stay the dispatcher's. */
@@ -54,8 +55,8 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size);
  * it again. Any thread. */
 void bale_dispatch_release_gpu(struct bale_engine *engine);
 
-/* Much work is about to come: a GPU that was given back is opened, in the background. Any thread;
- * short. */
+/* Much work is about to come: a GPU that was given back, or that was refused for lack of memory, is
+ * opened in the background. Any thread; short. */
 void bale_dispatch_wake_gpu(struct bale_engine *engine);
 
 /* Calls call(arg) if no memory is pinned now, and keeps it so meanwhile: as while_unpinned of

@@ -43,7 +43,8 @@ struct bale_batch {
 enum { BALE_SCRATCHES = 64 };
 
 /* The thread that opens the GPU engine: in the plug-in, returned from it, or abandoned by destroy
- * because it hangs there. The thread that first changes it from RUNNING decides. */
+ * because it hangs there. The thread that first changes it from RUNNING decides. The opener sets it
+ * to RUNNING again under the lock, unless the dispatcher is ending. */
 enum bale_opener { BALE_OPENER_RUNNING, BALE_OPENER_RETURNED, BALE_OPENER_ABANDONED };
 
 struct bale_dispatch {
@@ -60,6 +61,8 @@ struct bale_dispatch {
     pthread_t opener;                     /* of bale_dispatch_open's caller and destroy */
     bool opening;                         /* opener was started; of the same */
     atomic_int opener_state;              /* enum bale_opener */
+    bool ending;                          /* under the lock: destroy was called */
+    atomic_bool awaits_work;              /* the opener waits for work before it tries again */
     bool open_decided;                    /* under the lock: opening ended, with this result */
     int open_result;                      /* under the lock */
     struct bale_reason open_reason;       /* under the lock */
@@ -86,7 +89,8 @@ struct bale_dispatch {
     struct bale_busy busy;
 
     /* Under the lock. */
-    pthread_cond_t idle;             /* gpu_users or batches came to 0, or open_decided was set */
+    /* gpu_users or batches came to 0, open_decided or ending was set, or awaits_work cleared. */
+    pthread_cond_t idle;
     unsigned batches;                /* in flight */
     unsigned batches_of[BALE_WORKS]; /* of these, by kind of work */
     unsigned batches_in[2];          /* of these, those that encode, and those that decode */

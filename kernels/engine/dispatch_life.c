@@ -13,6 +13,9 @@
 #include "kernels/frame/registry.h"
 
 #define OPEN_NS (60 * BALE_SECOND_NS) /* for a GPU engine to open: much more than it needs */
+/* From a refusal for lack of memory to the next try, at least: asking how much is free is cheap, a
+ * context that is made for nothing is not. */
+#define RETRY_NS (5 * BALE_SECOND_NS)
 
 /* Takes the GPU engine out of use, leaves offered items to the workers, and waits for batches in
  * flight. */
@@ -53,6 +56,10 @@ static bool start_thread(pthread_t *thread, const char *name, void *(*run)(void 
 /* False: the thread hangs in the plug-in and is abandoned. */
 static bool join_opener(struct bale_dispatch *d)
 {
+    pthread_mutex_lock(&d->queue->mutex);
+    d->ending = true;
+    pthread_cond_broadcast(&d->idle);
+    pthread_mutex_unlock(&d->queue->mutex);
     if (!d->opening || bale_join_within(d->opener, BALE_PATIENCE_S))
         return true;
     if (atomic_exchange(&d->opener_state, BALE_OPENER_ABANDONED) == BALE_OPENER_RETURNED)
@@ -142,13 +149,16 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 /* ---- Opening the GPU engine ---- */
 
 /* A warning only if the user chose the GPU. */
-static void log_refused(struct bale_dispatch *d, const char *why)
+static void log_refused(struct bale_dispatch *d, int err, const char *why)
 {
-    if (d->options.gpu.insist)
-        log_message(d, BALE_GPU_WARNING, why,
-                    ": the CPU does everything: balefs doctor shows what this machine lacks");
-    else
-        log_message(d, BALE_GPU_INFO, why, ": the CPU does everything");
+    bool insists = d->options.gpu.insist;
+    const char *advice = err == BALE_E_NOMEM ? ": later work tries it again"
+                         : insists           ? ": balefs doctor shows what this machine lacks"
+                                             : "";
+    char then[BALE_REASON_SIZE];
+
+    snprintf(then, sizeof then, ": the CPU does everything%s", advice);
+    log_message(d, insists ? BALE_GPU_WARNING : BALE_GPU_INFO, why, then);
 }
 
 static void set_open_result(struct bale_dispatch *d, int result, const char *why)
@@ -161,25 +171,23 @@ static void set_open_result(struct bale_dispatch *d, int result, const char *why
     pthread_mutex_unlock(&d->queue->mutex);
 }
 
-static void *opener_thread(void *argument)
+/* BALE_OK, or a negative bale_err with why. */
+static int open_gpu(struct bale_dispatch *d, struct bale_reason *why)
 {
-    struct bale_dispatch *d = argument;
-    struct bale_reason why = {0};
-
     d->options.gpu.begin_ns = bale_clock_ns();
-    int err = bale_plugin_load(d->options.plugin, &d->gpu, &why);
+    int err = bale_plugin_load(d->options.plugin, &d->gpu, why);
 
     if (err == BALE_OK)
-        err = d->gpu->open(&d->options.gpu, &d->device, &why);
-    if (atomic_exchange(&d->opener_state, BALE_OPENER_RETURNED) == BALE_OPENER_ABANDONED)
-        return NULL;
-    if (err < 0) {
-        d->device = NULL;
-        log_refused(d, why.text[0] ? why.text : bale_err_text(err));
-        set_open_result(d, err, why.text[0] ? why.text : bale_err_text(err));
-        return NULL;
-    }
+        err = d->gpu->open(&d->options.gpu, &d->device, why);
+    if (err < 0 && !why->text[0])
+        bale_reason_set(why, "%s", bale_err_text(err));
+    return err;
+}
+
+static void use_gpu(struct bale_dispatch *d)
+{
     struct bale_gpu_stats stats = {0};
+
     d->gpu->stats(d->device, &stats);
     log_message(d, BALE_GPU_INFO, stats.device, ": open");
     bale_engine_cpu_measure(d->cpu, &d->costs);
@@ -187,7 +195,49 @@ static void *opener_thread(void *argument)
     atomic_store(&d->in_use, true);
     if (d->options.opened)
         d->options.opened(d->options.arg);
-    set_open_result(d, BALE_OK, "");
+}
+
+/* False: the dispatcher ends. Else the opener is in the plug-in again. */
+static bool wait_for_work(struct bale_dispatch *d)
+{
+    const uint64_t not_before = bale_clock_ns() + RETRY_NS;
+
+    pthread_mutex_lock(&d->queue->mutex);
+    while (!d->ending && bale_clock_ns() < not_before)
+        (void)bale_cond_wait_until(&d->idle, &d->queue->mutex, not_before);
+    atomic_store(&d->awaits_work, true);
+    while (!d->ending && atomic_load(&d->awaits_work))
+        pthread_cond_wait(&d->idle, &d->queue->mutex);
+    bool again = !d->ending;
+    if (again)
+        atomic_store(&d->opener_state, BALE_OPENER_RUNNING);
+    pthread_mutex_unlock(&d->queue->mutex);
+    return again;
+}
+
+/* Opens the GPU engine. If the devices lack memory, which others may give back, it tries again as
+ * long as work comes. */
+static void *opener_thread(void *argument)
+{
+    struct bale_dispatch *d = argument;
+    bool refused = false;
+    int err;
+
+    do {
+        struct bale_reason why = {0};
+        err = open_gpu(d, &why);
+        if (atomic_exchange(&d->opener_state, BALE_OPENER_RETURNED) == BALE_OPENER_ABANDONED)
+            return NULL;
+        if (err == BALE_OK) {
+            use_gpu(d);
+        } else {
+            d->device = NULL;
+            if (!refused || err != BALE_E_NOMEM)
+                log_refused(d, err, why.text);
+            refused = true;
+        }
+        set_open_result(d, err, why.text);
+    } while (err == BALE_E_NOMEM && wait_for_work(d));
     return NULL;
 }
 

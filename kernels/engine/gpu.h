@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 15u
+#define BALE_GPU_ABI 16u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -174,8 +174,9 @@ struct bale_gpu_copy {
 struct bale_gpu {
     uint32_t abi; /* BALE_GPU_ABI; first in every version */
     /* Opens the devices and returns 0 and an engine that is ready, or a negative bale_err and why.
-     * May take seconds. Do not call it before a fork whose child uses the engine. With shared any
-     * number of engines may be open, without it one at a time. */
+     * BALE_E_NOMEM: the devices lack memory now, and a later call may succeed. May take seconds. Do
+     * not call it before a fork whose child uses the engine. With shared any number of engines may
+     * be open, without it one at a time. */
     int (*open)(const struct bale_gpu_options *options, struct bale_engine **engine,
                 struct bale_reason *why);
 

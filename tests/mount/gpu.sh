@@ -106,6 +106,21 @@ work_on "after SIGUSR1"
 [ "$(gpu kept)" = False ] || fail "a context alone is shown"
 without_it "after SIGUSR1"
 
+# --- its memory is full as the mount begins: it is tried again as work comes
+up full=2 -o engine=gpu,memory=256M,age=0.1
+[ "$(lines ' warning: GPU: its memory is full: the CPU does everything: later work tries it again$')" = 1 ] ||
+    fail "full: the log does not say so"
+[ "$(gpu used)" = False ] || fail "full: it is used"
+until [ "$(gpu used)" = True ]; do
+    cp "$work/data" "$mnt/t0/again" || fail "full: cp"
+    sleep 0.1
+done
+rm "$mnt/t0/again"
+work_on "full=2"
+[ "$(gpu encoded)" -gt 0 ] || fail "full: it has encoded nothing"
+[ "$(lines ' (warning|error): ')" = 1 ] || fail "full: more complaints in the log"
+without_it "full=2"
+
 # --- it fails for good: one line, and the CPU goes on
 for faults in batch hang=200000 lost=2; do
     up "$faults" -o engine=gpu,memory=256M,age=0.1

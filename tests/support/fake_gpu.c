@@ -5,6 +5,7 @@
  * (tests/support/fake_memory.h). A stream is a function that waiting for it calls. */
 #include "tests/support/fake_gpu.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -78,6 +79,17 @@ static int say_environment(struct bale_reason *why)
     return BALE_E_ENGINE;
 }
 
+/* Whether this opening still finds too little memory. */
+static bool is_full(void)
+{
+    static atomic_uint refused;
+
+    if (atomic_fetch_add(&refused, 1) < fake_word("full"))
+        return true;
+    atomic_store(&refused, 0);
+    return false;
+}
+
 static int open_fake(const struct bale_gpu_options *options, struct bale_engine **engine,
                      struct bale_reason *why)
 {
@@ -89,6 +101,10 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     fake_hang_if("open-hangs");
     if (fake_word("environment"))
         return say_environment(why);
+    if (is_full()) {
+        bale_reason_set(why, "its memory is full");
+        return BALE_E_NOMEM;
+    }
     fake = fake_word("open") ? NULL : calloc(1, sizeof *fake);
     if (!fake || !fake_batches_start(&fake->batches, options, &fake->memory)) {
         free(fake);

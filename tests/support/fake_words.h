@@ -1,6 +1,7 @@
 /* The faults of a fake GPU: words in BALE_FAKE_GPU, separated by commas:
  *
  *   open      opening fails
+ *   full=N    the first N times for lack of the device's memory
  *   environment
  *             opening fails and says what CUDA would see in it
  *   batch     all batches fail       batch=N   each Nth does

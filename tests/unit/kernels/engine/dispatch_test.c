@@ -1,6 +1,8 @@
 /* The dispatcher with a fake GPU engine (tests/support/fake_gpu.c): whatever goes
  * wrong there, every item is done once, with what the CPU makes of it.
  * usage: dispatch_test PLUGIN OLD-PLUGIN [--few] */
+#include <unistd.h>
+
 #include "tests/unit/kernels/engine/dispatch_rig.h"
 #include "tests/unit/kernels/engine/rounds.h"
 
@@ -266,6 +268,53 @@ static void test_release_and_wake(void)
     rig_stop(&rig);
 }
 
+/* A GPU without memory is tried again when work comes, and the log has its refusal once. */
+static void test_full(const char *faults, bool by_wake)
+{
+    struct bale_reason why;
+    struct piece piece;
+    struct rig rig;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_start(&rig, faults, (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ_STR(why.text, "its memory is full");
+    CHECK_EQ_STR(rig_said,
+                 "GPU: its memory is full: the CPU does everything: later work tries it again");
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    piece_do(&rig, &piece, &finished);
+    CHECK_EQ_U(rig_stats(&rig).cpu.items, 1);
+    while (sem_trywait(&rig.opened) != 0) {
+        if (by_wake)
+            bale_dispatch_wake_gpu(rig.engine);
+        else
+            piece_do(&rig, &piece, &finished);
+        usleep(10000);
+    }
+    CHECK(rig_stats(&rig).used);
+    CHECK_EQ_STR(rig_said, "GPU: Fake GPU: open");
+    sem_wait(&rig.said);
+    sem_wait(&rig.said);
+    CHECK_EQ(sem_trywait(&rig.said), -1);
+    rig_stop(&rig);
+    piece_free(&piece);
+    sem_destroy(&finished);
+}
+
+/* Nor does one that is never tried again keep anything from ending. */
+static void test_full_for_good(void)
+{
+    struct bale_reason why;
+    struct rig rig;
+
+    rig_start(&rig, "full=99", (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    rig_stop(&rig);
+    rig_start(&rig, "full=99", (struct bale_dispatch_options){.threads = 1});
+    rig_stop(&rig);
+}
+
 int main(int argc, char **argv)
 {
     char other[80];
@@ -304,5 +353,8 @@ int main(int argc, char **argv)
     test_destroy("any,delay=5000");
     test_destroy("any,batch,delay=1000");
     test_release_and_wake();
+    test_full("any,full=2", false);
+    test_full("any,full=1", true);
+    test_full_for_good();
     return check_result();
 }
