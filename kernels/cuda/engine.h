@@ -108,6 +108,7 @@ struct cuda_engine {
     bool pins_left;     /* ranges may be left to be pinned for the new context */
     bool close_wanted;  /* the contexts go once there is nothing to do */
     uint64_t reopen_ns; /* opening failed, and is not tried again until then */
+    bool lacks_memory;  /* it failed for that */
     uint64_t idle_ns;   /* when the last batch ended */
     struct cuda_queue queues[CUDA_QUEUES];
     struct bale_item *refused;   /* items that go back with the status that they have */

@@ -6,7 +6,21 @@
 #include "kernels/base/cond.h"
 #include "kernels/cuda/engine.h"
 
-#define RETRY_NS (60 * BALE_SECOND_NS) /* after opening failed */
+/* After opening failed; other programs may soon give back memory. */
+#define RETRY_NS (60 * BALE_SECOND_NS)
+#define RETRY_MEMORY_NS (5 * BALE_SECOND_NS)
+
+/* Opening failed. Memory may be missing for long: only the first time is logged. With the mutex. */
+static void note_refused(struct cuda_engine *engine, int err, const char *why)
+{
+    bool for_memory = err == BALE_E_NOMEM;
+
+    engine->stats.device_memory = 0;
+    engine->reopen_ns = engine->idle_ns + (for_memory ? RETRY_MEMORY_NS : RETRY_NS);
+    if (!for_memory || !engine->lacks_memory)
+        bale_cuda_log(engine, BALE_GPU_WARNING, "GPU: %s: the CPU does everything %s", why,
+                      for_memory ? "until there is more" : "for a minute");
+}
 
 /* Opens what is closed. With the mutex, which it releases meanwhile. */
 static void reopen_devices(struct cuda_engine *engine)
@@ -27,12 +41,9 @@ static void reopen_devices(struct cuda_engine *engine)
         ;
     engine->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
     engine->idle_ns = bale_clock_ns();
-    if (err < 0) {
-        engine->stats.device_memory = 0;
-        engine->reopen_ns = engine->idle_ns + RETRY_NS;
-        bale_cuda_log(engine, BALE_GPU_WARNING, "GPU: %s: the CPU does everything for a minute",
-                      why.text);
-    }
+    if (err < 0)
+        note_refused(engine, err, why.text);
+    engine->lacks_memory = err == BALE_E_NOMEM;
     pthread_cond_broadcast(&engine->worker_wake);
 }
 
