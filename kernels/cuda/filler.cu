@@ -1,16 +1,22 @@
-/* bale_gpu_filler: a program that fills a GPU with work and reports how much of it was done. balefs
- * bench engine --beside runs it beside the engine.
+/* bale_gpu_filler: a program that fills a GPU, with work or with data. balefs bench engine --beside
+ * runs it beside the engine, and says how much work was done.
  *
  * usage: bale_gpu_filler compute|memory SECONDS [DEVICE]
+ *        bale_gpu_filler hold MIB [DEVICE]
  *
  * compute multiplies and adds in registers on all multiprocessors; memory copies from device
  * memory to device memory. It prints one line of JSON: load, rate, unit, and begin and end of
- * the measured time, in nanoseconds of CLOCK_MONOTONIC. */
+ * the measured time, in nanoseconds of CLOCK_MONOTONIC.
+ *
+ * hold allocates all free memory but so many MiB, prints "held", and keeps it until it is
+ * killed. */
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+
+#include <unistd.h>
 
 namespace
 {
@@ -20,6 +26,7 @@ constexpr unsigned ROUNDS = 16384; /* about 2 ms on an H100 */
 constexpr size_t COPIED = (size_t)256 << 20; /* more than any cache holds */
 constexpr unsigned DEEP = 4;                 /* launches in flight: the device never waits */
 constexpr double WARM_SECONDS = 0.3;
+constexpr size_t HELD_LEAST = (size_t)2 << 20; /* what is less is not held */
 
 struct work {
     bool compute;
@@ -138,17 +145,44 @@ void run_load(const work &w, double seconds)
            w.compute ? "compute" : "memory", (double)counted * amount(w) / (double)(end - begin),
            w.compute ? "GFLOP/s" : "GB/s", (unsigned long long)begin, (unsigned long long)end);
 }
+
+/* Also what is free in pieces; other programs may take some meanwhile. */
+[[noreturn]] void hold(uint64_t spared, int device)
+{
+    size_t free_now, total, piece = SIZE_MAX;
+
+    check(cudaSetDevice(device), "device");
+    check(cudaMemGetInfo(&free_now, &total), "memory");
+    while (free_now > spared && piece >= HELD_LEAST) {
+        void *memory;
+        piece = free_now - spared < piece ? free_now - spared : piece;
+        if (cudaMalloc(&memory, piece) != cudaSuccess)
+            piece /= 2;
+        check(cudaMemGetInfo(&free_now, &total), "memory");
+    }
+    puts("held");
+    fflush(stdout);
+    for (;;)
+        pause();
+}
 } // namespace
 
 int main(int argc, char **argv)
 {
     bool is_compute = argc > 1 && strcmp(argv[1], "compute") == 0;
-    double seconds = argc > 2 ? atof(argv[2]) : 0;
+    bool is_hold = argc > 1 && strcmp(argv[1], "hold") == 0;
+    double number = argc > 2 ? atof(argv[2]) : 0;
+    int device = argc > 3 ? atoi(argv[3]) : 0;
 
-    if (argc < 3 || argc > 4 || (!is_compute && strcmp(argv[1], "memory") != 0) || !(seconds > 0)) {
-        fputs("usage: bale_gpu_filler compute|memory SECONDS [DEVICE]\n", stderr);
+    if (argc < 3 || argc > 4 || (!is_compute && !is_hold && strcmp(argv[1], "memory") != 0) ||
+        !(number > 0)) {
+        fputs("usage: bale_gpu_filler compute|memory SECONDS [DEVICE]\n"
+              "       bale_gpu_filler hold MIB [DEVICE]\n",
+              stderr);
         return 2;
     }
-    run_load(prepare(is_compute, argc > 3 ? atoi(argv[3]) : 0), seconds);
+    if (is_hold)
+        hold((uint64_t)number << 20, device);
+    run_load(prepare(is_compute, device), number);
     return fflush(stdout) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

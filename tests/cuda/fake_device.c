@@ -12,6 +12,7 @@
 #include "kernels/engine/gpu.h"
 #include "kernels/frame/registry.h"
 #include "tests/cuda/fake_device.h"
+#include "tests/cuda/fake_room.h"
 
 enum {
     CELLS = 300,
@@ -83,6 +84,8 @@ static void open_slot(struct bale_cuda_slot *slot, const struct bale_cuda_device
 
 void bale_cuda_device_free_slots(struct bale_cuda_device *device)
 {
+    if (device->has_slots)
+        fake_room_give(device->settings.memory);
     device->has_slots = false;
     for (unsigned i = 0; i < BALE_CUDA_SLOTS; i++) {
         struct bale_cuda_slot *slot = &device->slots[i];
@@ -101,7 +104,7 @@ void bale_cuda_device_free_slots(struct bale_cuda_device *device)
 
 int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale_reason *why)
 {
-    if (fake_fault_is_on("slots")) {
+    if (fake_fault_is_on("slots") || !fake_room_take(device->settings.memory)) {
         bale_reason_set(why, "no memory for batches");
         return BALE_E_NOMEM;
     }

@@ -1,10 +1,12 @@
 /* kernels/cuda/driver.h without a driver: two devices, of whose memory other programs leave as much
- * as bale_driver_set_free says, and which serve one process alone if bale_driver_set_exclusive does. */
+ * as bale_driver_set_free and fake_room.h say, and which serve one process alone if
+ * bale_driver_set_exclusive does. */
 #include <stdatomic.h>
 
 #include "kernels/cuda/driver.h"
 
 #include "format/err.h"
+#include "tests/cuda/fake_room.h"
 
 #ifndef FAKE_MEMORY_GIB
 #define FAKE_MEMORY_GIB 64
@@ -72,8 +74,9 @@ uint64_t bale_driver_looks(void)
 
 uint64_t bale_driver_free(const struct bale_driver_device *device)
 {
-    uint64_t bytes = atomic_load(&left);
+    uint64_t bytes = atomic_load(&left), room = fake_room_free();
 
     atomic_fetch_add(&looks, 1);
+    bytes = room < bytes ? room : bytes;
     return bytes < device->memory ? bytes : device->memory;
 }
