@@ -14,6 +14,11 @@ using bale_float::row_shared;
 /* As many as there are multiprocessors: then each block has one for itself, else two share it. */
 constexpr uint32_t FEW_FRAMES = 132;
 
+/* So few that they are decoded by a block each, though a block for a chunk has less to do in all. */
+#ifndef BALE_FLOAT_FEW_CELLS
+#define BALE_FLOAT_FEW_CELLS (FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL))
+#endif
+
 cudaError_t open()
 {
     return bale_launch::in_order(
@@ -31,6 +36,10 @@ cudaError_t open()
         },
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::decode<true>,
+                                                    sizeof(decode_shared));
+        },
+        [] {
+            return bale_launch::allow_shared_memory((const void *)bale_float::decode_tiles,
                                                     sizeof(decode_shared));
         });
 }
@@ -106,19 +115,20 @@ cudaError_t encode(const cuda_batch *b)
 cudaError_t decode(const cuda_batch *b)
 {
     const bool is_long = bale_cuda_has_long_chunks(b);
-    const bool few = b->count <= FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL);
+    const size_t shared = sizeof(decode_shared) - bale_float::ROWS_BYTES;
 
-    if (!is_long)
-        return bale_launch::start(bale_float::decode<false>, b->count, bale_float::THREADS,
-                                  sizeof(decode_shared) - bale_float::ROWS_BYTES, b->stream,
-                                  b->chunks, b->lists, b->to, false);
-    return bale_launch::in_order([=] { return clear_work(b); },
-                                 [=] {
-                                     return bale_launch::start_by_ticket(
-                                         bale_float::decode<true>, b->count, bale_float::THREADS,
-                                         sizeof(decode_shared), b->stream, b->chunks, b->lists,
-                                         b->to, few);
-                                 });
+    if (is_long && b->count <= BALE_FLOAT_FEW_CELLS)
+        return bale_launch::in_order([=] { return clear_work(b); },
+                                     [=] {
+                                         return bale_launch::start_by_ticket(
+                                             bale_float::decode_tiles, b->count,
+                                             bale_float::THREADS, shared, b->stream, b->chunks,
+                                             b->lists, b->to);
+                                     });
+    return bale_launch::start(is_long ? bale_float::decode<true> : bale_float::decode<false>,
+                              b->count, bale_float::THREADS,
+                              is_long ? sizeof(decode_shared) : shared, b->stream, b->chunks,
+                              b->lists, b->to);
 }
 } // namespace
 

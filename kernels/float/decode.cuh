@@ -1,6 +1,6 @@
 /* float on the device: decoding a chunk; the bytes are hostile. A block does it, in shared memory
- * if the chunk has one cell. Of several cells each has a block, or, where much is needed of the
- * integers before a cell, one block decodes all in the cells to which it decodes. */
+ * if the chunk has one cell. Of several cells each has a block, or, of many chunks, one block decodes
+ * all in the cells to which it decodes. */
 #ifndef BALE_KERNELS_FLOAT_DECODE_CUH
 #define BALE_KERNELS_FLOAT_DECODE_CUH
 
@@ -138,18 +138,6 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
 
 /* ---- A block for each tile ---- */
 
-/* Whether tiles can have blocks of their own: what is needed of those before them can be published.
- * Integers of the planes before are found from patterns, so each must have one of its own: a
- * hostile stream may have two integers for one pattern where a map has exponents or a shift. */
-template <typename T> __device__ inline bool can_share(const float_layout &l, const extents &its)
-{
-    const uint32_t row = l.strides[1], plane = l.strides[2];
-    const bool has_planes = l.orders[2] > 0 && plane < its.count;
-
-    return (row >= its.count || l.orders[1] * row <= (BALE_CUDA_CELL - COLUMNS_AT) / sizeof(T)) &&
-           (!has_planes || (is_bijective(l) && plane >= THREADS));
-}
-
 /* By a block: a tile's integers to patterns. False, for all threads: a rule is broken. */
 template <typename T>
 __device__ inline bool unmap_tile(decode_shared *s, const tile &t, const float_layout &l,
@@ -187,8 +175,6 @@ __device__ inline bool decode_tile(decode_shared *s, const tile &t, const float_
                                    uint32_t raw_length)
 {
     const extents its = extents_of(l, raw_length);
-    const bool has_rows = l.orders[1] > 0 && l.strides[1] < its.count;
-    const bool has_planes = l.orders[2] > 0 && l.strides[2] < its.count;
     sections from = {in, 0, 0, 0};
     T *values = (T *)s->values;
     uint32_t turn = 0;
@@ -201,18 +187,12 @@ __device__ inline bool decode_tile(decode_shared *s, const tile &t, const float_
     __syncthreads();
     join_tile<T>(s, from, t.count, l.orders[0], t.own == 0, &turn);
     add_tiles_along(t, values, l.orders[0], s->room.carry[turn % 2]);
-    if (has_rows)
-        add_tiles_rows(t, tile_columns(l.strides[1], l.orders[1], t.count), values, raw, &s->room);
-    if (has_planes)
-        add_tiles_planes(t, l, values, raw);
+    const uint32_t taken = add_tile_across(t, l, its.count, values, raw, &s->room);
     const bool fine = unmap_tile(s, t, l, its, from, values);
-    if (has_rows)
-        t.await(t.own + 1, t.tiles, TILE_TAKEN);
+    t.await(t.own + 1, t.tiles, taken);
     if (fine)
         copy_out(raw + its.lead + (size_t)t.first * sizeof(T), (const uint8_t *)values,
                  t.count * sizeof(T));
-    if (has_planes)
-        t.tell(TILE_DONE);
     if (t.own == 0 && threadIdx.x < its.lead)
         raw[threadIdx.x] = in[threadIdx.x];
     if (t.own + 1 == t.tiles && threadIdx.x < its.tail)
@@ -251,60 +231,81 @@ __device__ inline void decode_shared_chunk(decode_shared *s, const float_layout 
 
 /* ---- Chunks ---- */
 
-/* By a block: decodes the chunk of cell c, or a tile of it, if it has a stream, to its cells. LONG:
- * some chunks of the batch have several. */
+/* By a block: the layout of cell c's chunk. False, for all threads: there is no stream, or none that
+ * can be decoded, which the block of the chunk's first cell says. */
+__device__ inline bool decode_layout(const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
+                                     float_layout *l)
+{
+    const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
+
+    if (lists.decode_from_lengths[chunk.first] == 0)
+        return false;
+    if (chunk.whole <= FLOAT_CHUNK && read_part(part, lists.made[chunk.frame].length, l))
+        return true;
+    if (threadIdx.x == 0 && c == chunk.first) {
+        lists.statuses[c] = 1;
+        lists.decoded_lengths[c] = 0;
+    }
+    return false;
+}
+
+/* By a block: decodes the chunk of cell c to its cells. LONG: some chunks of the batch have
+ * several. */
 template <typename T, bool LONG>
 __device__ inline void decode_any(decode_shared *s, const float_layout &l, const cuda_lists &lists,
-                                  const cuda_chunk &chunk, uint32_t c, bool few, uint8_t *raw)
+                                  const cuda_chunk &chunk, uint32_t c, uint8_t *raw)
 {
-    const uint8_t *in = (const uint8_t *)lists.decode_from[chunk.first];
-    const uint32_t length = (uint32_t)lists.decode_from_lengths[chunk.first], whole = chunk.whole;
-    const bool is_long = LONG && whole > BALE_CUDA_CELL;
-    const extents its = extents_of(l, whole);
+    const uint8_t *in = (const uint8_t *)lists.decode_from[c];
+    const uint32_t length = (uint32_t)lists.decode_from_lengths[c], whole = chunk.whole;
+    const bool fine = LONG && whole > BALE_CUDA_CELL
+                          ? decode_chunk<T, true>(s, l, in, length, raw, whole)
+                          : decode_chunk<T, false>(s, l, in, length, raw, whole);
 
-    if (is_long && few && can_share<T>(l, its)) {
-        decode_shared_chunk<T>(s, l, lists, chunk, c, raw);
-        return;
-    }
-    if (c != chunk.first)
-        return;
-    const bool fine = is_long ? decode_chunk<T, true>(s, l, in, length, raw, whole)
-                              : decode_chunk<T, false>(s, l, in, length, raw, whole);
     if (threadIdx.x == 0) {
         lists.statuses[c] = !fine;
         lists.decoded_lengths[c] = fine ? whole : 0;
     }
 }
 
-/* A block for each cell. LONG: some chunks have several, and blocks wait for each other; few: there
- * are not enough chunks for all multiprocessors. Else a block for a chunk has less to do in all. */
+/* A block for each cell, of which those of chunks' first cells do all. */
 template <bool LONG>
 __global__ void __launch_bounds__(THREADS, 2)
-    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to, bool few)
+    decode(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
 {
     decode_shared *s = (decode_shared *)bale_shared::memory;
-    const uint32_t c =
-        LONG ? bale_tickets::take(&((tile_work *)lists.work)->next, &s->ticket) : blockIdx.x;
+    const uint32_t c = blockIdx.x;
     const cuda_chunk chunk = chunks[c];
-    const uint8_t *part = lists.parts + (size_t)chunk.frame * BALE_CUDA_PART;
+    uint8_t *raw = (uint8_t *)to[c];
+    float_layout l;
+
+    if (c != chunk.first || !decode_layout(lists, chunk, c, &l))
+        return;
+    if (l.size_log2 == 1)
+        decode_any<uint16_t, LONG>(s, l, lists, chunk, c, raw);
+    else if (l.size_log2 == 2)
+        decode_any<uint32_t, LONG>(s, l, lists, chunk, c, raw);
+    else
+        decode_any<uint64_t, LONG>(s, l, lists, chunk, c, raw);
+}
+
+/* A block for each cell, and blocks wait for each other. */
+__global__ void __launch_bounds__(THREADS, 2)
+    decode_tiles(const cuda_chunk *chunks, cuda_lists lists, void *const *to)
+{
+    decode_shared *s = (decode_shared *)bale_shared::memory;
+    const uint32_t c = bale_tickets::take(&((tile_work *)lists.work)->next, &s->ticket);
+    const cuda_chunk chunk = chunks[c];
     uint8_t *raw = (uint8_t *)to[chunk.first];
     float_layout l;
 
-    if (lists.decode_from_lengths[chunk.first] == 0)
+    if (!decode_layout(lists, chunk, c, &l))
         return;
-    if (chunk.whole > FLOAT_CHUNK || !read_part(part, lists.made[chunk.frame].length, &l)) {
-        if (threadIdx.x == 0 && c == chunk.first) {
-            lists.statuses[c] = 1;
-            lists.decoded_lengths[c] = 0;
-        }
-        return;
-    }
     if (l.size_log2 == 1)
-        decode_any<uint16_t, LONG>(s, l, lists, chunk, c, few, raw);
+        decode_shared_chunk<uint16_t>(s, l, lists, chunk, c, raw);
     else if (l.size_log2 == 2)
-        decode_any<uint32_t, LONG>(s, l, lists, chunk, c, few, raw);
+        decode_shared_chunk<uint32_t>(s, l, lists, chunk, c, raw);
     else
-        decode_any<uint64_t, LONG>(s, l, lists, chunk, c, few, raw);
+        decode_shared_chunk<uint64_t>(s, l, lists, chunk, c, raw);
 }
 } // namespace bale_float
 

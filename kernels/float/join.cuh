@@ -19,7 +19,7 @@ struct decode_shared {
     block_places next; /* of the first block behind the first tile */
     uint32_t ticket;
     sum_room room;
-    uint4 rows[ROWS_BYTES / sizeof(uint4)]; /* only where chunks have several cells */
+    uint4 rows[ROWS_BYTES / sizeof(uint4)]; /* only where a block decodes several cells */
 };
 
 /* Of block b of a tile, if it has so many. */

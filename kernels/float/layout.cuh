@@ -169,12 +169,6 @@ template <typename T> __device__ inline float_map map_of(const float_layout &l)
     return map;
 }
 
-/* Whether the layout's map gives each integer a pattern of its own. */
-__device__ inline bool is_bijective(const float_layout &l)
-{
-    return !l.is_float || (l.exponent == 0 && l.shift == 0);
-}
-
 template <typename T> __device__ inline T sign_of(T x)
 {
     return (T)((typename kin<T>::whole)x >> (element<T>::BITS - 1));

@@ -103,12 +103,15 @@ __device__ inline levels<S> levels_before(const levels<S> &own, uint32_t order, 
     const uint32_t warp = threadIdx.x / 32, lane = bale_warp::lane();
     levels<S> all = {};
 
-    if (lane == 0)
-        for (uint32_t p = 0; p < order; p++)
+#pragma unroll
+    for (uint32_t p = 0; p < ORDER_MAX; p++)
+        if (p < order && lane == 0)
             room->of_warps[turn % 2][p][warp] = own.at[p];
     __syncthreads();
-    for (uint32_t p = 0; p < order; p++)
-        all.at[p] = (S)room->of_warps[turn % 2][p][lane % WARPS];
+#pragma unroll
+    for (uint32_t p = 0; p < ORDER_MAX; p++)
+        if (p < order)
+            all.at[p] = (S)room->of_warps[turn % 2][p][lane % WARPS];
 #pragma unroll
     for (uint32_t by = 1; by < WARPS; by *= 2) {
         const levels<S> other = from_lane_before(all, by, order);
@@ -116,12 +119,16 @@ __device__ inline levels<S> levels_before(const levels<S> &own, uint32_t order, 
             all = added(all, behind(other, weights<S>(by * EACH), order));
     }
     levels<S> carry = {};
-    for (uint32_t p = 0; p < order; p++)
-        carry.at[p] = (S)room->carry[turn % 2][p];
+#pragma unroll
+    for (uint32_t p = 0; p < ORDER_MAX; p++)
+        if (p < order)
+            carry.at[p] = (S)room->carry[turn % 2][p];
     if (threadIdx.x == WARPS - 1) {
         const levels<S> last = added(behind(carry, weights<S>(WARPS * EACH), order), all);
-        for (uint32_t p = 0; p < order; p++)
-            room->carry[1 - turn % 2][p] = last.at[p];
+#pragma unroll
+        for (uint32_t p = 0; p < ORDER_MAX; p++)
+            if (p < order)
+                room->carry[1 - turn % 2][p] = last.at[p];
     }
     carry = behind(carry, weights<S>(warp * EACH), order);
 #pragma unroll

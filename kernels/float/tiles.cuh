@@ -1,6 +1,7 @@
 /* float on the device: decoding a chunk of several cells, a block for each tile of a cell. What a
- * tile needs of those before it are levels (sums.cuh), which blocks tell each other: along x those
- * behind the tile, between rows those of each column, in the tile's cell; and bits. */
+ * tile needs of those before it blocks tell each other: along x the levels (sums.cuh) behind the
+ * tile, between rows and planes those of each column, in the tile's cell, or, where these do not fit
+ * there, all of its integers; and bits. */
 #ifndef BALE_KERNELS_FLOAT_TILES_CUH
 #define BALE_KERNELS_FLOAT_TILES_CUH
 
@@ -12,11 +13,10 @@ namespace bale_float
 {
 /* What a tile has told. */
 enum {
-    TILE_ALONG = 1, /* its levels along x */
-    TILE_ROWS,      /* its columns' levels */
-    TILE_TAKEN,     /* that it has read those of the tiles before */
-    TILE_BITS,      /* its raw bits */
-    TILE_DONE,      /* that its patterns are there */
+    TILE_ALONG = 1,             /* its levels along x */
+    TILE_ACROSS,                /* and 2 more for planes: what an axis' passes need of it */
+    TILE_TAKEN,                 /* likewise: that it has read this of the tiles before */
+    TILE_BITS = TILE_TAKEN + 3, /* its raw bits */
 };
 
 /* In each cell's working memory; zeros at first. */
@@ -86,10 +86,13 @@ __device__ inline void add_tiles_along(const tile &t, T *values, uint32_t order,
     __syncthreads();
 }
 
-/* ---- Across rows ---- */
+/* ---- Across rows and planes ---- */
 
-/* Bytes of a cell before its columns' levels: the tile before it may write some of them. */
-constexpr uint32_t COLUMNS_AT = 16;
+/* An axis whose passes are undone, of rows or planes, and the stage at which a tile tells what they
+ * need of it. */
+struct tile_axis {
+    uint32_t stride, order, stage;
+};
 
 /* Columns of a tile, and how threads share them: pieces of whole rows. */
 struct tile_columns {
@@ -120,7 +123,7 @@ levels_of_column(const tile &t, const tile_columns &c, uint32_t column, const ui
 
     for (uint32_t k = 0; k < t.own; k++) {
         const uint32_t its = (column + (t.own - k) * t.elements) % c.stride;
-        const T *from = (const T *)(raw + (size_t)k * BALE_CUDA_CELL + COLUMNS_AT);
+        const T *from = (const T *)(raw + (size_t)k * BALE_CUDA_CELL);
         levels<S> own = {};
 #pragma unroll
         for (uint32_t p = 0; p < ORDER_MAX; p++)
@@ -158,7 +161,7 @@ __device__ inline void tell_columns(const tile &t, const tile_columns &c, T *val
     using S = typename wide<T>::type;
     const uint32_t own = threadIdx.x % c.at_once, piece = threadIdx.x / c.at_once;
     const bool is_told = t.own + 1 < t.tiles;
-    T *to = (T *)(raw + (size_t)t.own * BALE_CUDA_CELL + COLUMNS_AT);
+    T *to = (T *)(raw + (size_t)t.own * BALE_CUDA_CELL);
 
     for (uint32_t first = 0; first < c.stride && (is_told || c.pieces > 1); first += c.at_once) {
         const uint32_t column = first + own;
@@ -182,18 +185,19 @@ __device__ inline void tell_columns(const tile &t, const tile_columns &c, T *val
         if (c.stride > c.at_once)
             __syncthreads();
     }
-    t.tell(TILE_ROWS);
 }
 
-/* By a block: undoes the passes between rows. */
+/* By a block: undoes the passes of an axis whose columns' levels fit into a cell. */
 template <typename T>
-__device__ inline void add_tiles_rows(const tile &t, const tile_columns &c, T *values, uint8_t *raw,
-                                      sum_room *room)
+__device__ inline void add_tile_columns(const tile &t, const tile_axis &axis, T *values,
+                                        uint8_t *raw, sum_room *room)
 {
+    const tile_columns c(axis.stride, axis.order, t.count);
     const uint32_t own = threadIdx.x % c.at_once, piece = threadIdx.x / c.at_once;
 
     tell_columns(t, c, values, raw, room);
-    t.await(0, t.own, TILE_ROWS);
+    t.tell(axis.stage);
+    t.await(0, t.own, axis.stage);
     for (uint32_t first = 0; first < c.stride; first += c.at_once) {
         const uint32_t column = first + own;
         const uint32_t rows = column < c.stride ? c.rows(t.count, column) : 0;
@@ -210,45 +214,72 @@ __device__ inline void add_tiles_rows(const tile &t, const tile_columns &c, T *v
         add_column(values + column, t.count - min(t.count, column), c.stride, from, end, c.order,
                    t.own == 0 && piece == 0 ? 0 : ORDER_MAX, before, true);
     }
-    t.tell(TILE_TAKEN);
 }
 
-/* ---- Across planes ---- */
-
-/* By a block: undoes the passes between planes. What lies before the tile is mapped again from the
- * patterns that the tiles before have written. */
+/* By a thread: what the passes of an axis make of column `column` of a chunk's values before `end`.
+ * Returns how many there are. */
 template <typename T>
-__device__ inline void add_tiles_planes(const tile &t, const float_layout &l, T *values,
-                                        const uint8_t *raw)
+__device__ inline uint32_t sum_up_column(const tile_axis &axis, const T *values, uint32_t column,
+                                         uint32_t end, T before[ORDER_MAX])
 {
-    const uint32_t plane = l.strides[2], end = t.first + t.count;
-    const float_map map = map_of<T>(l);
+    constexpr uint32_t LOADED = 4;
+    uint32_t row = 0;
 
-    if (end <= plane)
-        return;
-    t.await(0, min((end - plane - 1) / t.elements + 1, t.own), TILE_DONE);
-    for (uint32_t from = max(t.first, plane), to; from < end; from = to) {
-        to = min(end, (from / plane + 1) * plane);
-        for (uint32_t i = from + threadIdx.x; i < to; i += THREADS) {
-            const uint32_t passes = passes_at(i, l.orders[2], plane);
-            typename wide<T>::type sum = values[i - t.first];
-            for (uint32_t k = 1; k <= passes; k++) {
-                const uint32_t before = i - k * plane;
-                T q = 0;
-                unsigned unused;
-                if (before >= t.first)
-                    q = values[before - t.first];
-                else
-                    (void)map_element(
-                        map,
-                        load_element<T>(raw + l.lead + (size_t)before * sizeof(T), l.big_endian),
-                        &q, &unused);
-                sum -= coefficient<typename wide<T>::type>(passes, k) * q;
-            }
-            values[i - t.first] = (T)sum;
-        }
-        __syncthreads();
+    for (uint32_t i = column; i < end; i += LOADED * axis.stride) {
+        T x[LOADED];
+#pragma unroll
+        for (uint32_t k = 0; k < LOADED; k++)
+            x[k] = i + k * axis.stride < end ? __ldcg(values + i + k * axis.stride) : (T)0;
+#pragma unroll
+        for (uint32_t k = 0; k < LOADED; k++)
+            if (i + k * axis.stride < end)
+                (void)next_sum(x[k], before, axis.order, row++);
     }
+    return row;
+}
+
+/* By a block: undoes the passes of an axis with few rows in a chunk. */
+template <typename T>
+__device__ inline void add_tile_rows(const tile &t, const tile_axis &axis, T *values, uint8_t *raw)
+{
+    const uint32_t stride = axis.stride;
+
+    if (t.own + 1 < t.tiles)
+        copy_out(raw + (size_t)t.own * BALE_CUDA_CELL, (const uint8_t *)values, BALE_CUDA_CELL);
+    t.tell(axis.stage);
+    t.await(0, t.own, axis.stage);
+    for (uint32_t column = threadIdx.x; column < min(stride, t.count); column += THREADS) {
+        const uint32_t left = t.count - column, rows = (left + stride - 1) / stride;
+        T before[ORDER_MAX] = {};
+        const uint32_t row =
+            sum_up_column(axis, (const T *)raw, (t.first + column) % stride, t.first, before);
+        add_column(values + column, left, stride, 0, rows, axis.order, row, before, true);
+    }
+}
+
+/* By a block: undoes the passes between rows, and between planes. Returns the stage from which on
+ * the tiles behind it do not need its cell any more. */
+template <typename T>
+__device__ inline uint32_t add_tile_across(const tile &t, const float_layout &l, uint32_t count,
+                                           T *values, uint8_t *raw, sum_room *room)
+{
+    uint32_t taken = 0;
+
+#pragma unroll 1
+    for (uint32_t k = 0; k < FLOAT_AXES - 1; k++) {
+        const tile_axis axis = {k == 0 ? l.strides[1] : l.strides[2],
+                                k == 0 ? l.orders[1] : l.orders[2], TILE_ACROSS + 2 * k};
+        if (axis.order == 0 || axis.stride >= count)
+            continue;
+        t.await(t.own + 1, t.tiles, taken);
+        if (axis.order * axis.stride <= t.elements)
+            add_tile_columns(t, axis, values, raw, room);
+        else
+            add_tile_rows(t, axis, values, raw);
+        taken = TILE_TAKEN + 2 * k;
+        t.tell(taken);
+    }
+    return taken;
 }
 } // namespace bale_float
 
