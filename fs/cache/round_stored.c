@@ -8,6 +8,7 @@
 #include "fs/cache/fill.h"
 #include "fs/cache/rounds.h"
 #include "kernels/base/container_of.h"
+#include "kernels/round/piece.h"
 
 /* Bytes of the file that one call rounds. */
 #define ROUND_MOST ((uint64_t)4 << 20)
@@ -32,7 +33,7 @@ static uint64_t round_blocks(const struct bale_extent *extent, const struct bale
     for (uint64_t at = 0, n; at < to; at += n) {
         uint8_t *data = extent->buffer->data + at;
         n = to - at < sizeof piece ? to - at : sizeof piece;
-        bale_rounds_copy(field, start + at, piece, data, n);
+        bale_round_piece(field, start + at, piece, data, n);
         if (memcmp(piece, data, n) == 0)
             continue;
         memcpy(data, piece, n);

@@ -233,22 +233,3 @@ struct bale_setting bale_rounds_setting(const struct bale_file *file)
     setting.field = file->field;
     return setting;
 }
-
-void bale_rounds_copy(const struct bale_field *field, uint64_t offset, uint8_t *out,
-                      const uint8_t *data, size_t length)
-{
-    enum { PIECE = 4 * BALE_ROUND_BEGIN };
-    uint8_t piece[PIECE];
-
-    if (field->type == BALE_FIELD_NONE) {
-        memcpy(out, data, length);
-        return;
-    }
-    for (size_t n; length > 0; length -= n, offset += n, data += n, out += n) {
-        n = PIECE - (size_t)(offset % PIECE);
-        n = n < length ? n : length;
-        memcpy(piece, data, n);
-        bale_round_piece(field, offset, piece, n);
-        memcpy(out, piece, n);
-    }
-}

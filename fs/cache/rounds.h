@@ -38,9 +38,4 @@ enum bale_rounds bale_rounds_record(const struct bale_file *file);
 /* What the file's data is encoded with: exact data of a lossy file as auto chooses. */
 struct bale_setting bale_rounds_setting(const struct bale_file *file);
 
-/* Copies bytes of the file from offset on, and rounds the elements that lie in them as a whole. out
- * never holds an element that is to be rounded and is not. Needs no lock. */
-void bale_rounds_copy(const struct bale_field *field, uint64_t offset, uint8_t *out,
-                      const uint8_t *data, size_t length);
-
 #endif

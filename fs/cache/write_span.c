@@ -7,6 +7,7 @@
 #include "fs/cache/evict.h"
 #include "fs/cache/fill.h"
 #include "fs/cache/rounds.h"
+#include "kernels/round/piece.h"
 
 /* Copies this small are cheaper under the lock than without it. */
 #define COPY_LOCKED ((size_t)16 << 10)
@@ -121,12 +122,12 @@ static bool copy_in(struct bale_extent *extent, const struct bale_write_span *sp
         rounded = bale_rounds_field(file);
     clear_edges(extent, span->from, span->to);
     if (length <= COPY_LOCKED) {
-        bale_rounds_copy(&rounded, at, out, span->data, length);
+        bale_round_piece(&rounded, at, out, span->data, length);
         return true;
     }
     bale_fill_begin(extent, blocks);
     pthread_mutex_unlock(&file->lock);
-    bale_rounds_copy(&rounded, at, out, span->data, length);
+    bale_round_piece(&rounded, at, out, span->data, length);
     pthread_mutex_lock(&file->lock);
     return bale_fill_end(extent, blocks, BALE_OK) == BALE_OK;
 }

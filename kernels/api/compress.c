@@ -84,7 +84,7 @@ static int round_entry(struct job *job, struct bale_ring_entry *entry)
         job->rounds = false;
         return BALE_OK;
     }
-    bale_round_piece(&job->field, frame->offset, entry->raw, frame->raw_length);
+    bale_round_piece(&job->field, frame->offset, entry->raw, entry->raw, frame->raw_length);
     entry->item.setting.field = job->field;
     return BALE_OK;
 }

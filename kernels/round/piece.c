@@ -75,28 +75,31 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     return other;
 }
 
-void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *bytes,
-                      size_t length)
+void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
+                      const uint8_t *in, size_t length)
 {
     const size_t width = field->type == BALE_FIELD_F64 ? 8 : 4;
-    const uint64_t end = offset + length;
+    const bool crosses = field->offset % width != 0; /* elements lie across multiples of PAGE */
     struct bale_rounding rounding;
 
     if ((field->type != BALE_FIELD_F32 && field->type != BALE_FIELD_F64) ||
         bale_rounding_make(&rounding,
                            field->type == BALE_FIELD_F64 ? BALE_ROUND_F64 : BALE_ROUND_F32,
-                           field->big_endian, field->step) < 0)
-        return;
-    if ((field->offset - offset) % width == 0 && field->offset % width == 0 &&
-        field->offset <= offset) {
-        bale_round(&rounding, bytes, length / width); /* no element lies across anything */
+                           field->big_endian, field->step) < 0) {
+        memmove(out, in, length);
         return;
     }
-    for (uint64_t at = offset > field->offset ? offset : field->offset; at < end;) {
-        const uint64_t page = at - at % PAGE + PAGE, stop = page < end ? page : end;
-        at += (field->offset - at) % width; /* to the next element */
-        if (at + width <= stop)
-            bale_round(&rounding, bytes + (at - offset), (size_t)(stop - at) / width);
-        at = stop;
+    for (size_t n; length > 0; length -= n, offset += n, in += n, out += n) {
+        const uint64_t before =
+            field->offset > offset ? field->offset - offset : (field->offset - offset) % width;
+        const size_t page = PAGE - (size_t)(offset % PAGE);
+        size_t skip, whole;
+        n = crosses && page < length ? page : length;
+        skip = before < n ? (size_t)before : n;
+        whole = (n - skip) / width;
+        memmove(out, in, skip);
+        bale_round(&rounding, out + skip, in + skip, whole);
+        skip += whole * width;
+        memmove(out + skip, in + skip, n - skip);
     }
 }

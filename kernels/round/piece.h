@@ -19,10 +19,11 @@ enum { BALE_ROUND_BEGIN = 4096 }; /* bytes of a file that show what it is */
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field);
 
-/* Rounds, with the field's step, the elements that lie in the piece as a whole, not before the
- * array's offset and not across a multiple of 4096. bytes are those of the file from offset on. A
- * field without type f32 or f64 or without a step changes nothing. */
-void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *bytes,
-                      size_t length);
+/* Copies a piece of a file, the bytes from offset on, and rounds, with the field's step, the
+ * elements that lie in it as a whole, not before the array's offset and not across a multiple of
+ * 4096. out is in or does not overlap it, and never holds an element that is to be rounded and is
+ * not. A field without type f32 or f64 or without a step changes nothing. */
+void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
+                      const uint8_t *in, size_t length);
 
 #endif

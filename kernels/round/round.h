@@ -30,14 +30,17 @@ static inline size_t bale_rounding_width(const struct bale_rounding *rounding)
     return rounding->type == BALE_ROUND_F32 ? 4 : 8;
 }
 
-/* Rounds count elements in place; bytes need no alignment. An element that no multiple is near
- * enough to stays: NaN, infinities, the type's edges. Done twice it changes nothing. Sets the
- * thread's floating-point mode and restores it. */
-void bale_round(const struct bale_rounding *rounding, uint8_t *bytes, size_t count);
+/* Rounds count elements of in to out, which is in or does not overlap it, and never holds one that
+ * is not rounded; neither needs alignment. An element that no multiple is near enough to stays:
+ * NaN, infinities, the type's edges. Done twice it changes nothing. Sets the thread's
+ * floating-point mode and restores it. */
+void bale_round(const struct bale_rounding *rounding, uint8_t *out, const uint8_t *in,
+                size_t count);
 
 /* The ways in which this processor can do it, the fastest first: i from 0 until NULL. They make the
  * same bytes; bale_round takes the first. The caller sets the mode. */
-typedef void bale_round_way(const struct bale_rounding *rounding, uint8_t *bytes, size_t count);
+typedef void bale_round_way(const struct bale_rounding *rounding, uint8_t *out, const uint8_t *in,
+                            size_t count);
 bale_round_way *bale_round_way_at(size_t i);
 
 #endif

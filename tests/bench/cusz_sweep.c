@@ -186,7 +186,7 @@ static bool run_stages(struct sweep *s, struct extent *e, double seconds[STAGES]
     for (unsigned i = 1; i < part.order; i++)
         strides[i] = part.strides[i];
     memcpy(e->back, e->exact, e->length);
-    TIMED(ROUND, bale_round(&s->rounding, e->back, count));
+    TIMED(ROUND, bale_round(&s->rounding, e->back, e->back, count));
     TIMED(QUANTISE, width->quantise(&s->rounding, e->raw, count, e->words, NULL, 0));
     TIMED(SAMPLE, width->sample(e->words, count, strides, part.order + 1u, costs));
     TIMED(PREDICT, width->predict(e->words, count, part.strides, part.order, part.turned,
@@ -298,7 +298,7 @@ static bool prepare(struct sweep *s, char **argv, const uint8_t *bytes, size_t l
         e->exact = bytes + i * EXTENT;
         e->length = (uint32_t)(length - i * EXTENT < EXTENT ? length - i * EXTENT : EXTENT);
         memcpy(e->raw, e->exact, e->length);
-        bale_round(&s->rounding, e->raw, e->length / 4);
+        bale_round(&s->rounding, e->raw, e->raw, e->length / 4);
     }
     return true;
 }

@@ -28,7 +28,7 @@ static void round_all(enum bale_round_type type, bool big_endian, double step, u
 
     memcpy(&bits, &step, sizeof bits);
     REQUIRE(bale_rounding_make(&rounding, type, big_endian, bits) == BALE_OK);
-    bale_round(&rounding, raw, length / bale_rounding_width(&rounding));
+    bale_round(&rounding, raw, raw, length / bale_rounding_width(&rounding));
 }
 
 /* Random steps up and down, few and small ones. */

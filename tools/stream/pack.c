@@ -136,7 +136,7 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
         bale_message("%s: stored without loss: it is %s", packer->source->name, what);
     packer->exact = what != NULL;
     if (!what) {
-        bale_round_piece(&packer->field, packer->at, raw, length);
+        bale_round_piece(&packer->field, packer->at, raw, raw, length);
         setting.field = packer->field;
     }
     return setting;

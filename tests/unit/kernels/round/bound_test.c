@@ -128,14 +128,12 @@ static void check_block(const struct bale_rounding *rounding, unsigned kind, dou
         else
             x.wide[i] = bits;
     }
-    memcpy(y.bytes, x.bytes, length);
-    bale_round(rounding, y.bytes, ELEMENTS);
+    bale_round(rounding, y.bytes, x.bytes, ELEMENTS);
     make_numbers(&x, rounding->type);
     make_numbers(&y, rounding->type);
     if (!CHECK_EQ_U(count_far(&x, &y, rounding), 0))
         fprintf(stderr, "type %d, step %a, kind %u\n", (int)rounding->type, rounding->step, kind);
-    memcpy(z.bytes, y.bytes, length);
-    bale_round(rounding, z.bytes, ELEMENTS);
+    bale_round(rounding, z.bytes, y.bytes, ELEMENTS);
     CHECK_EQ_MEM(z.bytes, y.bytes, length);
     elements += ELEMENTS;
     if (blocks++ % CODEC_EVERY == 0)

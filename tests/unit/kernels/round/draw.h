@@ -54,7 +54,7 @@ static inline double draw_magnitude(double from, double to)
 }
 
 /* Kinds of elements, for a step and a range of values. */
-enum { DRAW_KINDS = 10 };
+enum { DRAW_KINDS = 11 };
 
 static inline uint64_t draw_element(const struct bale_rounding *rounding, unsigned kind,
                                     double range)
@@ -85,6 +85,8 @@ static inline uint64_t draw_element(const struct bale_rounding *rounding, unsign
         return around(type, range / 3, 0);
     case 8: /* small integers */
         return around(type, rint(draw_real() * 1000), 0);
+    case 9: /* few of the other kinds among those in the range */
+        return draw_element(rounding, draw() % 32 ? 0 : (unsigned)(1 + draw() % 10), range);
     default:
         return type == BALE_ROUND_F32 ? (uint32_t)draw() : draw();
     }

@@ -25,7 +25,7 @@ static void expect(const struct bale_field *field, uint64_t offset, uint8_t *byt
                        field->step);
     for (uint64_t at = field->offset; at + width <= offset + length; at += width)
         if (at >= offset && at / 4096 == (at + width - 1) / 4096)
-            bale_round(&rounding, bytes + (at - offset), 1);
+            bale_round(&rounding, bytes + (at - offset), bytes + (at - offset), 1);
 }
 
 static void test_pieces(void)
@@ -46,7 +46,11 @@ static void test_pieces(void)
         memcpy(want, raw, LENGTH);
         memcpy(got, raw, LENGTH);
         expect(&field, offset, want, length);
-        bale_round_piece(&field, offset, got, length);
+        bale_round_piece(&field, offset, got, got, length);
+        CHECK_EQ_MEM(got, want, LENGTH);
+        memset(got, 0xa5, LENGTH);
+        memset(want + length, 0xa5, LENGTH - length);
+        bale_round_piece(&field, offset, got, raw, length);
         CHECK_EQ_MEM(got, want, LENGTH);
     }
 }
@@ -60,9 +64,10 @@ static void test_split(void)
 
     data_random(&state, once, LENGTH);
     memcpy(parts, once, LENGTH);
-    bale_round_piece(&field, 0, once, LENGTH);
+    bale_round_piece(&field, 0, once, once, LENGTH);
     for (size_t at = 0; at < LENGTH; at += 4096)
-        bale_round_piece(&field, at, parts + at, LENGTH - at < 4096 ? LENGTH - at : 4096);
+        bale_round_piece(&field, at, parts + at, parts + at,
+                         LENGTH - at < 4096 ? LENGTH - at : 4096);
     CHECK_EQ_MEM(parts, once, LENGTH);
 }
 
@@ -121,10 +126,10 @@ static void test_lossless(void)
 
     data_random(&state, bytes, sizeof bytes);
     memcpy(same, bytes, sizeof bytes);
-    bale_round_piece(&field, 0, bytes, sizeof bytes);
+    bale_round_piece(&field, 0, bytes, bytes, sizeof bytes);
     field = field_of(BALE_FIELD_F32, 0, false);
     field.step = 0;
-    bale_round_piece(&field, 0, bytes, sizeof bytes);
+    bale_round_piece(&field, 0, bytes, bytes, sizeof bytes);
     CHECK_EQ_MEM(bytes, same, sizeof bytes);
 }
 
