@@ -324,6 +324,7 @@ static int sync_container(struct bale_file *file, bool durable)
         return err;
     }
     (void)bale_container_trim(file->container);
+    bale_volume_tell_space(file->volume);
     return BALE_OK;
 }
 

@@ -16,6 +16,7 @@ static int close_container(struct bale_file *file)
     bale_memory_count(volume->memory, -(int64_t)atomic_load(&file->counted));
     int left = bale_container_close(file->container);
 
+    bale_volume_tell_space(volume);
     if (left >= BALE_OK || file->discarded)
         return left;
     bale_log(BALE_LOG_ERROR, "%s: the backing file system lost data when it was closed: %s: %s",

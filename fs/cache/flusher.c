@@ -40,6 +40,19 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
     free(files);
 }
 
+void bale_flusher_look(struct bale_volume *volume)
+{
+    bool space = atomic_exchange(&volume->space_came, false);
+    bool all = space || bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
+
+    flush_files(volume, all ? 0 : volume->age_ms);
+    if (!space)
+        return;
+    if (atomic_load(&volume->full))
+        bale_reserve_restore(volume);
+    bale_volume_wake_lacking(volume, BALE_LACKS_SPACE);
+}
+
 /* Called by the engine (dispatch.h). */
 static void trim_unpinned(void *memory)
 {
@@ -54,8 +67,7 @@ static void *flusher_thread(void *arg)
     uint64_t ticked = bale_now_ms();
 
     while (bale_volume_flusher_sleep(volume, TICK_MS)) {
-        bool all = bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
-        flush_files(volume, all ? 0 : volume->age_ms);
+        bale_flusher_look(volume);
         /* Not at each kick: they may come without a pause. */
         if (bale_now_ms() < ticked + TICK_MS)
             continue;

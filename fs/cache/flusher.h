@@ -8,6 +8,9 @@
 int bale_flusher_start(struct bale_volume *volume, struct bale_flusher **flusher);
 /* Ends it. */
 void bale_flusher_stop(struct bale_flusher *flusher);
+/* What the thread does whenever it is kicked: writes out what is due, and if space has come that
+ * writes lack, takes the reserve again and has them look. */
+void bale_flusher_look(struct bale_volume *volume);
 /* After the pool has ended. NULL is fine. */
 void bale_flusher_free(struct bale_flusher *flusher);
 

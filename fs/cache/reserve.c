@@ -164,6 +164,7 @@ void bale_reserve_restore(struct bale_volume *volume)
 void bale_reserve_note_freed(struct bale_volume *volume)
 {
     atomic_store(&volume->freed_ms, bale_now_ms());
+    bale_volume_tell_space(volume);
 }
 
 bool bale_reserve_may_come(const struct bale_volume *volume, uint64_t since_ms)

@@ -104,6 +104,9 @@ uint64_t bale_volume_room(struct bale_volume *volume, uint64_t available);
 /* The container with this inode number was removed for good, and gives its space back now or in a
  * moment: writes that find none wait for that. Any thread. */
 void bale_volume_removed(struct bale_volume *volume, uint64_t inode);
+/* Something has given blocks back to the backing store: writes that have found no space look again.
+ * Looks at one atomic if there are none. Any thread. */
+void bale_volume_tell_space(struct bale_volume *volume);
 /* Adds to the figure errors: a request failed for lack of space, or of the backing file system. Any
  * thread. */
 void bale_volume_count_error(struct bale_volume *volume);

@@ -287,6 +287,14 @@ void bale_volume_wake_lacking(struct bale_volume *volume, enum bale_lack lack)
     wake(volume, &lack);
 }
 
+void bale_volume_tell_space(struct bale_volume *volume)
+{
+    if (atomic_load(&volume->lacking_space) == 0)
+        return;
+    atomic_store(&volume->space_came, true);
+    bale_volume_kick(volume);
+}
+
 void bale_volume_set_frozen(struct bale_volume *volume)
 {
     pthread_mutex_lock(&volume->lists->park_lock);

@@ -48,7 +48,9 @@ struct bale_volume {
         uint64_t failed_ms;         /* when it could not be made whole again; guarded by lock */
     } reserve;
     atomic_uint_fast64_t freed_ms; /* when something was removed that may give space back */
-    atomic_int full; /* not BALE_OK: the reserve is in use, and writes fail with this */
+    atomic_int full;           /* not BALE_OK: the reserve is in use, and writes fail with this */
+    atomic_uint lacking_space; /* writes that wait for space of the backing store */
+    atomic_bool space_came;    /* since then: the flusher is to look */
 
     struct {
         struct bale_job job;

@@ -23,6 +23,7 @@ struct write_op {
     const atomic_bool *given_up; /* or NULL */
     bool exact;                  /* rounds nothing */
     uint64_t lack_ms;            /* when it first found no space; 0: not yet */
+    bool lacks_space;            /* counted in volume->lacking_space */
     bool other_quota;            /* does not count in the quota that the reserve was given up for */
     bale_file_done *done;        /* called with parked.arg */
 };
@@ -59,12 +60,18 @@ static enum bale_write_progress without_space(struct write_op *op, int lack,
         return BALE_WRITE_NEEDS_THREAD;
     if (!op->lack_ms)
         op->lack_ms = bale_now_ms();
-    if (bale_reserve_may_come(op->file->volume, op->lack_ms)) {
-        op->parked.lack = BALE_LACKS_SPACE;
-        return BALE_WRITE_MUST_WAIT;
+    if (!bale_reserve_may_come(op->file->volume, op->lack_ms)) {
+        *err = lack;
+        return BALE_WRITE_DONE;
     }
-    *err = lack;
-    return BALE_WRITE_DONE;
+    if (!op->lacks_space) {
+        /* What comes from here on is told; what came before is for the flusher to find. */
+        op->lacks_space = true;
+        atomic_fetch_add(&op->file->volume->lacking_space, 1);
+        bale_volume_tell_space(op->file->volume);
+    }
+    op->parked.lack = BALE_LACKS_SPACE;
+    return BALE_WRITE_MUST_WAIT;
 }
 
 /* Writes the span. What lacks memory looks once more after it has said so: then it cannot miss what
@@ -171,6 +178,8 @@ static void flush_behind(struct bale_file *file)
 
 static void write_finish(struct write_op *op, int err)
 {
+    if (op->lacks_space)
+        atomic_fetch_sub(&op->file->volume->lacking_space, 1);
     flush_behind(op->file);
     atomic_fetch_add_explicit(&op->file->volume->stats.written, op->done_length,
                               memory_order_relaxed);

@@ -132,6 +132,7 @@ int bale_daemon_end(struct bale_daemon *d, bool served)
     /* Requests that end here still reply, and use the node table. */
     if (mount->volume)
         err = bale_volume_destroy(mount->volume);
+    bale_nodes_outlive_volume(mount->nodes);
     bale_session_destroy(d->session);
     bale_drops_destroy(mount->drops);
     bale_follower_destroy(mount->follower);

@@ -133,6 +133,12 @@ static void use_handles(struct bale_mount *mount)
                      bale_nodes_use_handles(mount->nodes, key);
 }
 
+/* For bale_nodes_on_gone. */
+static void space_came(void *volume)
+{
+    bale_volume_tell_space(volume);
+}
+
 static int create_parts(struct bale_daemon *d, const struct bale_descriptors *descriptors)
 {
     struct bale_mount *mount = &d->mount;
@@ -143,6 +149,7 @@ static int create_parts(struct bale_daemon *d, const struct bale_descriptors *de
     if (err)
         return bale_err_from_errno(err);
     bale_nodes_on_full(mount->nodes, bale_opened_wait_close, mount);
+    bale_nodes_on_gone(mount->nodes, space_came, mount->volume);
     if (mount->beside)
         bale_nodes_set_beside(mount->nodes);
     use_handles(mount);

@@ -68,6 +68,8 @@ struct bale_nodes {
     unsigned descriptors, budget;
     bool (*full)(void *arg);
     void *full_arg;
+    void (*gone)(void *arg);
+    void *gone_arg;
     struct bale_node *lru_first,
         *lru_last; /* idle descriptors that may be closed; first: most recently used */
 };

@@ -151,6 +151,20 @@ void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void 
     nodes->full_arg = arg;
 }
 
+void bale_nodes_on_gone(struct bale_nodes *nodes, void (*gone)(void *arg), void *arg)
+{
+    nodes->gone = gone;
+    nodes->gone_arg = arg;
+}
+
+void bale_nodes_outlive_volume(struct bale_nodes *nodes)
+{
+    if (!nodes)
+        return;
+    nodes->memory = NULL;
+    nodes->gone = NULL;
+}
+
 void bale_nodes_set_beside(struct bale_nodes *nodes)
 {
     nodes->beside = true;
@@ -233,11 +247,15 @@ void bale_nodes_unlock(struct bale_nodes *nodes, struct bale_node *node)
     pthread_mutex_unlock(&nodes->lock);
     for (int i = 0; i < count; i++)
         close(fds[i]);
+    bool gone = false;
     while (dead) {
         struct bale_node *next = dead->hash_next;
+        gone |= dead->fd >= 0 && (dead->state & BALE_NODE_DEAD);
         bale_node_free(nodes, dead);
         dead = next;
     }
+    if (gone && nodes->gone)
+        nodes->gone(nodes->gone_arg);
 }
 
 void bale_node_ref(struct bale_nodes *nodes, struct bale_node *node)

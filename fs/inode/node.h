@@ -72,6 +72,12 @@ uint64_t bale_nodes_count(struct bale_nodes *nodes);
  * runs without the table's lock, but may run inside a pin. */
 bool bale_nodes_evict(struct bale_nodes *nodes);
 void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void *arg);
+/* Before the first lookup: gone is called whenever the table has closed its descriptor of a removed
+ * file, which may have kept the file's blocks. It runs without the table's lock. */
+void bale_nodes_on_gone(struct bale_nodes *nodes, void (*gone)(void *arg), void *arg);
+/* From here on neither gone is called nor the memory counted: both may be destroyed. One thread uses
+ * the table. NULL is fine. */
+void bale_nodes_outlive_volume(struct bale_nodes *nodes);
 /* Before the first lookup: others change names in the store and report nothing. The name by which a
  * node was found last is then the one that it has. */
 void bale_nodes_set_beside(struct bale_nodes *nodes);

@@ -66,7 +66,7 @@ void bale_nodes_destroy(struct bale_nodes *nodes)
 {
     if (!nodes)
         return;
-    nodes->memory = NULL;
+    bale_nodes_outlive_volume(nodes);
     for (size_t i = 0; nodes->table && i < nodes->buckets; i++) {
         for (struct bale_node *node = nodes->table[i], *next; node; node = next) {
             next = node->hash_next;

@@ -285,6 +285,32 @@ static void test_replaced(void)
     CHECK_EQ(unlink("kept"), 0);
 }
 
+static void count_gone(void *arg)
+{
+    ++*(int *)arg;
+}
+
+/* The descriptor of a removed file keeps its blocks; that of another file is of no interest. */
+static void test_gone(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes);
+    int gone = 0;
+
+    bale_nodes_on_gone(nodes, count_gone, &gone);
+    CHECK_EQ(make("there"), 0);
+    CHECK_EQ(make("removed"), 0);
+    struct bale_node *there = find(root, "there"), *removed = find(root, "removed");
+    CHECK_EQ(unlink("removed"), 0);
+    bale_node_unlinked(nodes, removed, root, "removed");
+    bale_node_mark_dead(nodes, removed);
+    bale_node_forget(nodes, there, 1);
+    CHECK_EQ(gone, 0);
+    bale_node_forget(nodes, removed, 1);
+    CHECK_EQ(gone, 1);
+    bale_nodes_on_gone(nodes, NULL, NULL);
+    CHECK_EQ(unlink("there"), 0);
+}
+
 static void test_table(void)
 {
     test_budget();
@@ -295,6 +321,7 @@ static void test_table(void)
     test_fallback();
     test_forgotten();
     test_replaced();
+    test_gone();
 }
 
 int main(void)
