@@ -20,6 +20,7 @@ enum {
     FLOAT_DECIMAL = 1 << 15,
     FLOAT_DELTA_BITS = 3,
     FLOAT_FIRST_BYTES = 128, /* of a window in which all types are tried */
+    FLOAT_APART = 4, /* elements from one to that from which it is subtracted there, at most */
     FLOAT_ESTIMATE_WINDOWS = 4,
     FLOAT_ESTIMATE_WINDOW = 512, /* bytes */
     FLOAT_ESTIMATE_BYTES = FLOAT_ESTIMATE_WINDOWS * FLOAT_ESTIMATE_WINDOW,
@@ -89,10 +90,11 @@ struct float_steps {
                       const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
     int (*decode)(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
                   uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t to);
-    /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes is added to costs; that as decimals
-     * only if their exponent is not 0. And the whole layout but for the type. */
+    /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes is added to costs, by elements that
+     * are 1 to `most` apart; that as decimals only if their exponent is not 0, and they are 1
+     * apart. And the whole layout but for the type. */
     void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint16_t decimals,
-                     uint32_t costs[FLOAT_KINDS]);
+                     unsigned most, uint32_t costs[FLOAT_APART][FLOAT_KINDS]);
     bool (*choose)(const struct float_extent *extent);
     /* E of decimals, by FLOAT_PROBED elements; 0: they are none. */
     uint16_t (*find_decimals)(const uint8_t *elements, bool big_endian);

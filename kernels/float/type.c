@@ -3,7 +3,7 @@
 enum {
     FIRST_WINDOWS = 3, /* in which all types are tried */
     TYPES = 28,        /* sizes, places and byte orders */
-    BEHIND = 16,       /* bytes behind a window that may be read: the lead, and an element */
+    BEHIND = 40, /* bytes behind a window that may be read: the lead, and FLOAT_APART elements */
 };
 
 /* A type, and what it takes. */
@@ -19,7 +19,7 @@ struct search {
     unsigned windows, bytes;
     struct float_layout types[TYPES];
     uint16_t decimals[TYPES]; /* their E; 0: they are none */
-    uint32_t costs[TYPES][FLOAT_KINDS];
+    uint32_t costs[TYPES][FLOAT_APART][FLOAT_KINDS];
 };
 
 /* E of decimals, by elements of all windows. */
@@ -60,26 +60,33 @@ static void begin_search(struct search *s, const uint8_t *raw, uint32_t length)
         s->decimals[i] = find_decimals(s, &s->types[i]);
 }
 
+/* How far elements are apart, at most. Where components lie beside each other, they mostly begin at
+ * a multiple of four bytes. */
+static unsigned most_apart(const struct float_layout *type)
+{
+    return type->lead % 4 == 0 ? FLOAT_APART : 1;
+}
+
 static void try_window(struct search *s, unsigned window)
 {
     for (unsigned i = 0; i < TYPES; i++) {
         const struct float_layout *type = &s->types[i];
         const struct float_steps *of = &s->steps[type->size_log2 - 1];
         of->try_type(s->at[window] + type->lead, s->bytes, type->big_endian, s->decimals[i],
-                     s->costs[i]);
+                     most_apart(type), s->costs[i]);
     }
 }
 
 /* What a type costs. Floats may be decimals. */
 static uint32_t cost_of(const struct search *s, unsigned type, bool is_float)
 {
-    const uint32_t *costs = s->costs[type];
+    const unsigned kind = is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS;
+    const uint32_t as_decimals = s->costs[type][0][FLOAT_AS_DECIMALS];
+    uint32_t least = UINT32_MAX;
 
-    if (!is_float)
-        return costs[FLOAT_AS_INTEGERS];
-    return s->decimals[type] > 0 && costs[FLOAT_AS_DECIMALS] < costs[FLOAT_AS_FLOATS]
-               ? costs[FLOAT_AS_DECIMALS]
-               : costs[FLOAT_AS_FLOATS];
+    for (unsigned k = 0; k < most_apart(&s->types[type]); k++)
+        least = s->costs[type][k][kind] < least ? s->costs[type][k][kind] : least;
+    return is_float && s->decimals[type] > 0 && as_decimals < least ? as_decimals : least;
 }
 
 /* The type that costs least. */

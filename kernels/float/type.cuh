@@ -9,7 +9,7 @@
 namespace bale_float
 {
 constexpr uint32_t TYPES = 28;         /* sizes, places and byte orders */
-constexpr uint32_t TYPE_BEHIND = 16;   /* bytes behind a window: the lead, and an element */
+constexpr uint32_t TYPE_BEHIND = 40;   /* bytes behind a window: lead, and FLOAT_APART elements */
 constexpr uint32_t SHIFT_FIRST = 8192; /* bytes in which an odd element is looked for first */
 constexpr uint32_t TYPE_WORDS = (FLOAT_TYPE_BYTES + TYPE_BEHIND) / 4;
 
@@ -17,7 +17,7 @@ struct type_shared {
     uint32_t windows[FLOAT_TYPE_WINDOWS][TYPE_WORDS];
     unsigned long long bits[TYPES][FLOAT_TYPE_WINDOWS]; /* those that a window's patterns have */
     uint16_t decimals[TYPES];                           /* their E; 0: they are none */
-    uint32_t costs[TYPES][FLOAT_KINDS];
+    uint32_t costs[TYPES][FLOAT_APART][FLOAT_KINDS];
 };
 
 /* By a warp, with an element of each lane: E of decimals with the least number of digits that
@@ -62,6 +62,13 @@ __device__ inline float_layout type_of(uint32_t n)
     return type;
 }
 
+/* How far elements are apart, at most. Where components lie beside each other, they mostly begin at
+ * a multiple of four bytes. */
+__device__ inline uint32_t most_apart(uint32_t type)
+{
+    return type_of(type).lead % 4 == 0 ? FLOAT_APART : 1;
+}
+
 /* The first type with elements like T. */
 template <typename T> constexpr uint32_t FIRST_TYPE = sizeof(T) == 4 ? 0 : sizeof(T) == 8 ? 8 : 24;
 
@@ -87,7 +94,7 @@ template <typename T> struct type_task {
     static constexpr uint32_t FIRST = FIRST_TYPE<T>;
     static_assert(2 * sizeof(T) * FLOAT_TYPE_WINDOWS * GROUPS == THREADS, "one for each thread");
     uint32_t type, window, group;
-    T at[FLOAT_GROUP + 1];
+    T at[FLOAT_GROUP + FLOAT_APART];
 
     __device__ explicit type_task(const type_shared *s)
     {
@@ -96,7 +103,7 @@ template <typename T> struct type_task {
         type = FIRST + threadIdx.x / GROUPS / FLOAT_TYPE_WINDOWS;
         const float_layout its = type_of(type);
         const uint8_t *from = (const uint8_t *)s->windows[window] + its.lead;
-        for (unsigned i = 0; i <= FLOAT_GROUP; i++)
+        for (unsigned i = 0; i < FLOAT_GROUP + FLOAT_APART; i++)
             at[i] = load_element<T>(from + (group * FLOAT_GROUP + i) * sizeof(T), its.big_endian);
     }
 };
@@ -106,8 +113,8 @@ template <typename T> __device__ inline void find_type_bits(type_shared *s)
     const type_task<T> task(s);
     T any = 0;
 
-    for (T x : task.at)
-        any |= x;
+    for (unsigned i = 0; i < FLOAT_GROUP + 1; i++)
+        any |= task.at[i];
     atomicOr(&s->bits[task.type][task.window], (unsigned long long)any);
 }
 
@@ -139,33 +146,40 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
     const unsigned long long bits = s->bits[task.type][task.window];
     const uint32_t zeros = bits != 0 ? bit_length(bits & (0 - bits)) - 1 : 0;
 
-    for (unsigned is_float = 0; is_float < 2; is_float++) {
-        T all = 0;
-        for (unsigned i = 0; i < FLOAT_GROUP; i++) {
-            T x = task.at[i], y = task.at[i + 1];
-            if (is_float) {
-                x = (T)(magnitude(x, 0) ^ sign_of(x));
-                y = (T)(magnitude(y, 0) ^ sign_of(y));
+    for (unsigned is_float = 0; is_float < 2; is_float++)
+#pragma unroll
+        for (unsigned apart = 1; apart <= FLOAT_APART; apart++) {
+            T all = 0;
+            if (apart > most_apart(task.type))
+                break;
+#pragma unroll
+            for (unsigned i = 0; i < FLOAT_GROUP; i++) {
+                T x = task.at[i], y = task.at[i + apart];
+                if (is_float) {
+                    x = (T)(magnitude(x, 0) ^ sign_of(x));
+                    y = (T)(magnitude(y, 0) ^ sign_of(y));
+                }
+                all |= zigzag((T)(y - x));
             }
-            all |= zigzag((T)(y - x));
+            const uint32_t length = bit_length(all);
+            atomicAdd(&s->costs[task.type][apart - 1][is_float],
+                      length > zeros ? length - zeros : 0u);
         }
-        const uint32_t length = bit_length(all);
-        atomicAdd(&s->costs[task.type][is_float], length > zeros ? length - zeros : 0u);
-    }
     if (sizeof(T) > 2 && s->decimals[task.type] > 0)
-        atomicAdd(&s->costs[task.type][FLOAT_AS_DECIMALS],
+        atomicAdd(&s->costs[task.type][0][FLOAT_AS_DECIMALS],
                   cost_as_decimals(task, s->decimals[task.type]));
 }
 
 /* What type n / 2 costs: floats, which may be decimals, come first. */
 __device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
 {
-    const uint32_t *costs = s->costs[n / 2];
+    const bool is_float = n % 2 == 0;
+    uint32_t least = UINT32_MAX;
 
-    if (n % 2 != 0)
-        return costs[FLOAT_AS_INTEGERS];
-    return s->decimals[n / 2] > 0 ? min(costs[FLOAT_AS_FLOATS], costs[FLOAT_AS_DECIMALS])
-                                  : costs[FLOAT_AS_FLOATS];
+    for (uint32_t k = 0; k < most_apart(n / 2); k++)
+        least = min(least, s->costs[n / 2][k][is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS]);
+    return is_float && s->decimals[n / 2] > 0 ? min(least, s->costs[n / 2][0][FLOAT_AS_DECIMALS])
+                                              : least;
 }
 
 /* By a block: the type that costs least. */
@@ -181,8 +195,8 @@ __device__ inline float_layout find_type(type_shared *s, const uint8_t *raw, uin
     }
     for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_TYPE_WINDOWS; k += blockDim.x)
         s->bits[k / FLOAT_TYPE_WINDOWS][k % FLOAT_TYPE_WINDOWS] = 0;
-    if (threadIdx.x < FLOAT_KINDS * TYPES)
-        s->costs[threadIdx.x / FLOAT_KINDS][threadIdx.x % FLOAT_KINDS] = 0;
+    for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_APART * FLOAT_KINDS; k += blockDim.x)
+        (&s->costs[0][0][0])[k] = 0;
     if (threadIdx.x < TYPES)
         s->decimals[threadIdx.x] = 0;
     __syncthreads();

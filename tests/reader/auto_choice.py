@@ -273,21 +273,24 @@ def low_zeros(patterns: list[int]) -> int:
 def type_costs(it: Elements, raw: bytes, places: list[int]) -> list[list[int]]:
     """Of each window; as decimals, too, if there are some."""
     count = 128 // it.size
+    most = 4 if it.lead % 4 == 0 else 1
     windows = [it.patterns(raw, at, count + 1) for at in places]
-    costs = [[widths(differences([it.map(p, 0)[0] for p in window]), 8 * it.size, low_zeros(window)) for window in windows]]
+    mapped = [[it.map(p, 0)[0] for p in it.patterns(raw, at, count + most)] for at in places]
+    costs = [[widths([b - a for a, b in zip(values[:count], values[apart:])], 8 * it.size, low_zeros(window))
+              for values, window in zip(mapped, windows)] for apart in range(1, most + 1)]
     d = it.digits([windows[3 * k // 32][5 * k % count] for k in range(32)])
     if d is not None:
         costs.append([])
         for window in windows:
             q = [it.decimal(p, d) for p in window]
             steps = [0 if a is None or b is None else b - a for a, b in zip(q, q[1:])]
-            costs[1].append(widths(steps, 8 * it.size) + q[:-1].count(None) * (4 + it.size))
+            costs[-1].append(widths(steps, 8 * it.size) + q[:-1].count(None) * (4 + it.size))
     return costs
 
 
 def float_type(raw: bytes, limit: int) -> Optional[Elements]:
     """None: the middle window takes so many bytes or more."""
-    places = [8 * ((len(raw) - 144) * v // 2 // 8) for v in range(3)]
+    places = [8 * ((len(raw) - 168) * v // 2 // 8) for v in range(3)]
     types = [Elements(size, lead, order, floats) for size in (4, 8, 2) for lead in range(size)
              for order in ("little", "big") for floats in (True, False)]
     costs = [type_costs(it, raw, places) for it in types]

@@ -115,25 +115,28 @@ static void test_records(void)
     }
 }
 
-/* Of a field whose elements have three components, components are rows, and rows planes. */
-static void test_components(void)
+/* Of a field whose elements have components, these are found as what they are, and not as halves of
+ * larger ones; components are rows, and rows planes. */
+static void test_components(uint32_t components)
 {
-    enum { COMPONENTS = 3, SIDE = 50 };
+    enum { SIDE = 50 };
     static uint8_t raw[2 * CHUNK];
     const struct bale_field none = {.type = BALE_FIELD_NONE};
     struct float_layout layout;
 
     for (uint32_t i = 0; i < sizeof raw / 4; i++) {
-        const uint32_t cell = i / COMPONENTS, row = cell / SIDE;
-        const float c = (float)(i % COMPONENTS), x = (float)(cell % SIDE), y = (float)row;
+        const uint32_t cell = i / components, row = cell / SIDE;
+        const float c = (float)(i % components), x = (float)(cell % SIDE), y = (float)row;
         const float f = wave(0.026F * x + 0.3F * c + 0.1F) * wave(0.019F * y + 0.4F * c) +
                         wave(0.019F * x + 0.7F) * wave(0.026F * y + 0.2F) + 3 * c;
         memcpy(raw + (size_t)4 * i, &f, sizeof f);
     }
     for (unsigned k = 0; k < steps_count(); k++) {
         REQUIRE(float_learn(work, all_steps[k], &none, 0, raw, sizeof raw, &layout));
-        CHECK_EQ(layout.strides[1], COMPONENTS);
-        CHECK_EQ(layout.strides[2], COMPONENTS * SIDE);
+        CHECK_EQ(layout.size_log2, 2);
+        CHECK_EQ(layout.lead, 0);
+        CHECK_EQ(layout.strides[1], components);
+        CHECK_EQ(layout.strides[2], components * SIDE);
     }
 }
 
@@ -175,7 +178,8 @@ int main(void)
     test_found();
     test_planes();
     test_records();
-    test_components();
+    for (uint32_t components = 2; components <= 4; components++)
+        test_components(components);
     test_same_layouts();
     bale_codec_float.destroy(work);
     return check_result();
