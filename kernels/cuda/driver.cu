@@ -66,7 +66,7 @@ bool find_all(void *library)
 
 void open_nvml()
 {
-    void *library = dlopen("libnvidia-nvml.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
 
     nvml.ready = library && find(library, "nvmlInit_v2", &nvml.init) &&
                  find(library, "nvmlDeviceGetHandleByPciBusId_v2", &nvml.by_bus) &&
