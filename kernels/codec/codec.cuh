@@ -43,6 +43,7 @@ struct cuda_codec_ops {
      * 0. */
     const uint8_t *stub;
     uint32_t stub_length;
+    bool waits;     /* blocks of its kernels wait for each other (tickets.cuh) */
     uint16_t trial; /* a parameter with which a chunk of BALE_CUDA_CELL bytes loads all kernels */
     /* Called once for each context, to set attributes of kernels. */
     cudaError_t (*open)();
@@ -71,13 +72,15 @@ struct cuda_codec_ops {
 /* Of a codec of our own that needs nothing else. */
 constexpr cuda_codec_ops bale_cuda_own_steps(decltype(cuda_codec_ops::open) open,
                                              decltype(cuda_codec_ops::encode) encode,
-                                             decltype(cuda_codec_ops::decode) decode)
+                                             decltype(cuda_codec_ops::decode) decode,
+                                             bool waits = false)
 {
     cuda_codec_ops ops = {};
 
     ops.open = open;
     ops.encode = encode;
     ops.decode = decode;
+    ops.waits = waits;
     return ops;
 }
 

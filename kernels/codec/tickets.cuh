@@ -1,7 +1,8 @@
 /* Blocks of a kernel that wait for each other. Each works on the cell of the ticket that it takes
  * instead of that of its index, so the blocks of all earlier tickets have begun. A block may wait for
- * them, and for up to TOGETHER - 1 later ones: these begin as soon as others end, since a device
- * runs more blocks at a time than may wait for later ones. */
+ * them, and for up to TOGETHER - 1 later ones: these begin as soon as others end, if the device
+ * runs more blocks at a time than may wait for later ones. Of all kernels that run at a time so many
+ * may wait: TOGETHER - 1 for each batch that an engine computes (kernels/cuda/waiting.cu). */
 #ifndef BALE_KERNELS_CODEC_TICKETS_CUH
 #define BALE_KERNELS_CODEC_TICKETS_CUH
 

@@ -49,8 +49,14 @@ cudaError_t prepare_codecs(bale_cuda_device *d)
     return error;
 }
 
+bool may_wait(bale_cuda_device *d)
+{
+    d->waits = d->waits || bale_cuda_enter_waiting(d->settings.ordinal);
+    return d->waits;
+}
+
 /* Opens the codecs in the context. Those whose blocks need more shared memory than the device has
- * for one stay with the CPU. */
+ * for one, or wait for each other where it has too few multiprocessors, stay with the CPU. */
 cudaError_t open_codecs(bale_cuda_device *d)
 {
     cudaError_t error = cudaSuccess;
@@ -64,6 +70,8 @@ cudaError_t open_codecs(bale_cuda_device *d)
             (void)cudaGetLastError();
             error = cudaSuccess;
         }
+        if (ops->waits)
+            d->fits[c] = d->fits[c] && may_wait(d);
     }
     return error;
 }
@@ -314,6 +322,8 @@ void bale_cuda_device_close(struct bale_cuda_device *device)
         if (!device->settings.shared)
             cudaDeviceReset();
     }
+    if (device->waits)
+        bale_cuda_leave_waiting(device->settings.ordinal);
     pthread_mutex_destroy(&device->mutex);
     free(device);
 }

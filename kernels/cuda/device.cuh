@@ -46,7 +46,8 @@ struct bale_cuda_device {
     struct bale_driver_device info;
     uint64_t context_size;
     bool available[CUDA_CODECS];
-    bool fits[CUDA_CODECS]; /* a block has enough shared memory */
+    bool fits[CUDA_CODECS]; /* the multiprocessors are enough, and have the shared memory */
+    bool waits;             /* it has entered waiting.cu */
     size_t packed_cell;
     /* All slots' copies in, and all copies out, one after the other: one at a time fills the bus
      * and is done soonest, so that copies in, computing and copies out of different slots
@@ -95,6 +96,13 @@ typedef cudaError_t bale_cuda_step(struct bale_cuda_slot *slot, enum cuda_codec 
 cudaError_t bale_cuda_in_workspace(struct bale_cuda_slot *slot, enum cuda_codec codec,
                                    uint32_t count, bale_cuda_step *step);
 void bale_cuda_leave_workspace(struct bale_cuda_slot *slot);
+
+/* waiting.cu: whether the device has multiprocessors enough for one engine more of this process whose
+ * kernels' blocks wait for each other (kernels/codec/tickets.cuh). If so it counts until it leaves.
+ * Engines of other processes take turns with it, unless MPS runs them at the same time: then all of
+ * them have to be so few. */
+bool bale_cuda_enter_waiting(int ordinal);
+void bale_cuda_leave_waiting(int ordinal);
 
 /* trial.cu: does a batch of each codec in the first slot, so that all kernels are loaded. */
 int bale_cuda_try_codecs(struct bale_cuda_device *device);

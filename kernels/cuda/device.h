@@ -73,7 +73,7 @@ int bale_cuda_device_allocate_slots(struct bale_cuda_device *device, struct bale
 void bale_cuda_device_close(struct bale_cuda_device *device);
 
 bool bale_cuda_device_has(const struct bale_cuda_device *device, enum cuda_codec codec);
-/* Whether its processors have enough shared memory for the codec. */
+/* Whether its multiprocessors are enough for the codec, and have the shared memory. */
 bool bale_cuda_device_fits(const struct bale_cuda_device *device, enum cuda_codec codec);
 uint64_t bale_cuda_device_memory(const struct bale_cuda_device *device); /* all bytes */
 /* How many batches are computed at a time. */

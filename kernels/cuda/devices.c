@@ -176,7 +176,7 @@ static void log_missing(const struct cuda_engine *engine, enum cuda_codec codec)
         if (!bale_cuda_device_fits(engine->devices[i], codec)) {
             bale_cuda_log(
                 engine, BALE_GPU_INFO,
-                "GPU: %s: its shared memory is too small for %s, which stays with the CPU",
+                "GPU: %s: its multiprocessors are too few or too small: %s stays with the CPU",
                 engine->info[i].name, name);
             return;
         }

@@ -132,4 +132,4 @@ cudaError_t decode(const cuda_batch *b)
 }
 } // namespace
 
-extern const cuda_codec_ops bale_cuda_float = bale_cuda_own_steps(open, encode, decode);
+extern const cuda_codec_ops bale_cuda_float = bale_cuda_own_steps(open, encode, decode, true);

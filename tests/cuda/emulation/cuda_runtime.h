@@ -59,6 +59,7 @@ enum { cudaHostRegisterPortable = 1, cudaHostRegisterMapped = 2 };
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDefault };
 enum cudaMemoryType { cudaMemoryTypeHost, cudaMemoryTypeDevice };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
+enum cudaDeviceAttr { cudaDevAttrMultiProcessorCount };
 enum { cudaMemcpySrcAccessOrderStream = 1 };
 
 struct cudaPointerAttributes {
@@ -113,6 +114,14 @@ inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int byt
     return (size_t)bytes > (most ? strtoul(most, NULL, 10) : EMULATED_SHARED)
                ? cudaErrorInvalidValue
                : cudaSuccess;
+}
+/* BALE_EMULATED_PROCESSORS in the environment: how many there are instead. */
+inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
+{
+    const char *count = getenv("BALE_EMULATED_PROCESSORS");
+
+    *value = count ? atoi(count) : 132;
+    return cudaSuccess;
 }
 inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int)
 {
