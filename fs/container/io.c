@@ -289,13 +289,20 @@ static int fd_renew(struct bale_io *io)
     return e ? bale_err_from_errno(e) : BALE_OK;
 }
 
-static int fd_close(struct bale_io *io)
+static int fd_leave(struct bale_io *io)
 {
     struct io_fd *f = fd_of(io);
-    int err = close(f->fd) == 0 ? BALE_OK : bale_err_from_errno(errno);
 
     pthread_mutex_destroy(&f->lock);
     free(f);
+    return BALE_OK;
+}
+
+static int fd_close(struct bale_io *io)
+{
+    int err = close(fd_of(io)->fd) == 0 ? BALE_OK : bale_err_from_errno(errno);
+
+    (void)fd_leave(io);
     return err;
 }
 
@@ -319,19 +326,37 @@ static const struct bale_io_ops remote_ops = {
     .close = fd_close,
 };
 
-int bale_io_open_fd(int fd, struct bale_io **io)
+/* For a descriptor that is somebody else's. */
+static const struct bale_io_ops borrowed_ops = {
+    .read = fd_read,
+    .size = fd_size,
+    .close = fd_leave,
+};
+
+static int make_io(int fd, const struct bale_io_ops *ops, struct bale_io **io)
 {
     struct io_fd *f = malloc(sizeof *f);
 
-    *io = NULL;
-    if (!f) {
-        (void)close(fd);
+    *io = f ? &f->io : NULL;
+    if (!f)
         return BALE_E_NOMEM;
-    }
-    *f = (struct io_fd){.io = {.ops = &fd_ops}, .fd = fd};
+    *f = (struct io_fd){.io = {.ops = ops}, .fd = fd};
     pthread_mutex_init(&f->lock, NULL);
-    *io = &f->io;
     return BALE_OK;
+}
+
+int bale_io_open_fd(int fd, struct bale_io **io)
+{
+    int err = make_io(fd, &fd_ops, io);
+
+    if (err != BALE_OK)
+        (void)close(fd);
+    return err;
+}
+
+int bale_io_borrow_fd(int fd, struct bale_io **io)
+{
+    return make_io(fd, &borrowed_ops, io);
 }
 
 void bale_io_set_remote(struct bale_io *io)

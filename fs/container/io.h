@@ -41,6 +41,8 @@ struct bale_io {
  * reads and writes (64 KiB or more at once) leave no pages in the page cache (RWF_DONTCACHE, or
  * posix_fadvise where the kernel or the file system lacks that). */
 int bale_io_open_fd(int fd, struct bale_io **io);
+/* The same for a file that is only read; the descriptor stays the caller's. */
+int bale_io_borrow_fd(int fd, struct bale_io **io);
 int bale_io_fd(const struct bale_io *io); /* only for one made by bale_io_open_fd */
 
 /* Only for one made by bale_io_open_fd, which is only read. Its renew opens the file again, without

@@ -13,10 +13,18 @@
 #define BLKSIZE_MOST (1 << 20)
 #define FEWER_NS BALE_SECOND_NS
 
-/* A bale_err; BALE_E_UNVERIFIED: the container must be opened and verified first. */
-static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_attr *attr)
+/* How the container of a node can be read. */
+struct source {
+    int fd;        /* of the node */
+    bool readable; /* fd is open for reading */
+};
+
+/* The io of the container. A bale_err. */
+static int open_source(struct bale_mount *mount, const struct source *source, struct bale_io **io)
 {
-    struct bale_proc_path path = bale_proc_path(fd);
+    if (source->readable)
+        return bale_io_borrow_fd(source->fd, io);
+    struct bale_proc_path path = bale_proc_path(source->fd);
     int real;
 
     do {
@@ -24,22 +32,31 @@ static int peek_backing(struct bale_mount *mount, int fd, struct bale_container_
     } while (bale_backing_retry(mount, real));
     if (real < 0)
         return errno == ESTALE ? BALE_E_NOENT : bale_err_from_errno(errno);
-    struct bale_io *io;
-    const struct bale_container_config *config = bale_volume_container_config(mount->volume);
-    int err = bale_io_open_fd(real, &io);
-    if (err == BALE_OK) {
-        if (config->remote)
-            bale_io_set_remote(io);
-        err = bale_container_peek(io, config, &mount->defaults, attr, NULL);
-        io->ops->close(io);
-    }
+    int err = bale_io_open_fd(real, io);
+    if (err == BALE_OK && bale_volume_container_config(mount->volume)->remote)
+        bale_io_set_remote(*io);
+    return err;
+}
+
+/* A bale_err; BALE_E_UNVERIFIED: the container must be opened and verified first. */
+static int peek_backing(struct bale_mount *mount, const struct source *source,
+                        struct bale_container_attr *attr)
+{
+    struct bale_io *io = NULL;
+    int err = open_source(mount, source, &io);
+
+    if (!io)
+        return err;
+    err = bale_container_peek(io, bale_volume_container_config(mount->volume), &mount->defaults,
+                              attr, NULL);
+    io->ops->close(io);
     return err;
 }
 
 /* Reads the attributes from the root of a container that is not open here. EAGAIN: open it first;
  * another errno: they cannot be read. */
-static int peek_container(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
-                          struct bale_container_attr *attr)
+static int peek_container(struct bale_mount *mount, struct bale_node *node,
+                          const struct source *source, off_t size, struct bale_container_attr *attr)
 {
     /* Beside a writer the size may be an older one than that of the root. */
     if (size == 0 && !mount->beside) {
@@ -49,7 +66,7 @@ static int peek_container(struct bale_mount *mount, struct bale_node *node, int 
     }
     if (node->marks & BALE_MARK_BROKEN && !mount->beside)
         return bale_err_to_errno(BALE_E_CORRUPT);
-    int err = peek_backing(mount, fd, attr);
+    int err = peek_backing(mount, source, attr);
     if (err == BALE_E_UNVERIFIED && node->marks & BALE_MARK_HELD)
         return 0;
     if (err == BALE_E_UNVERIFIED) {
@@ -61,8 +78,9 @@ static int peek_container(struct bale_mount *mount, struct bale_node *node, int 
 }
 
 /* The attributes of the open file, or else of the container; *is_open says which. */
-static int read_attr(struct bale_mount *mount, struct bale_node *node, int fd, off_t size,
-                     struct bale_file_attr *open, struct bale_container_attr *attr, bool *is_open)
+static int read_attr(struct bale_mount *mount, struct bale_node *node, const struct source *source,
+                     off_t size, struct bale_file_attr *open, struct bale_container_attr *attr,
+                     bool *is_open)
 {
     int e;
 
@@ -72,7 +90,7 @@ static int read_attr(struct bale_mount *mount, struct bale_node *node, int fd, o
             *attr = open->container;
             return 0;
         }
-        e = peek_container(mount, node, fd, size, attr);
+        e = peek_container(mount, node, source, size, attr);
         /* If the file was opened meanwhile, the uncertain root was one that it was writing. */
     } while (e == EAGAIN && bale_opened_attr(mount, node, open));
     return e;
@@ -89,7 +107,8 @@ int bale_attr_container(struct bale_mount *mount, struct bale_node *node, int fd
         *attr = open.container;
         return 0;
     }
-    return fstat(fd, &st) == 0 ? read_attr(mount, node, fd, st.st_size, &open, attr, &is_open)
+    const struct source source = {.fd = fd};
+    return fstat(fd, &st) == 0 ? read_attr(mount, node, &source, st.st_size, &open, attr, &is_open)
                                : errno;
 }
 
@@ -117,8 +136,8 @@ static void note_mode(struct bale_node *node, uint32_t before, mode_t mode)
     atomic_compare_exchange_strong(&node->mode, &before, mode);
 }
 
-int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
-                   const struct stat *backing, struct stat *st, double *timeout)
+static int get_attr(struct bale_mount *mount, struct bale_node *node, const struct source *source,
+                    const struct stat *backing, struct stat *st, double *timeout)
 {
     struct bale_file_attr open = {.size = 0};
     struct bale_container_attr attr = {.size = 0};
@@ -129,7 +148,7 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
     *timeout = bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS);
     if (backing)
         *st = *backing;
-    else if (fstat(fd, st) != 0)
+    else if (fstat(source->fd, st) != 0)
         return errno;
     if (!S_ISREG(st->st_mode)) {
         int e =
@@ -139,7 +158,7 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
     }
     bale_ctimes_get(mount->ctimes, st->st_ino, &st->st_ctim);
     bool is_open;
-    int e = read_attr(mount, node, fd, st->st_size, &open, &attr, &is_open);
+    int e = read_attr(mount, node, source, st->st_size, &open, &attr, &is_open);
     e = e ? bale_backing_look_again(mount, node, e) : 0;
     if (e == EAGAIN || (e == ESTALE && mount->beside))
         return e;
@@ -183,10 +202,16 @@ static void keep_links(struct bale_mount *mount, struct bale_node *node)
         atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_FEWER);
 }
 
-int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
-                  const struct stat *backing, struct stat *st, double *timeout)
+int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
+                   const struct stat *backing, struct stat *st, double *timeout)
 {
-    int e = bale_attr_read(mount, node, fd, backing, st, timeout);
+    return get_attr(mount, node, &(struct source){.fd = fd}, backing, st, timeout);
+}
+
+static int get_shown(struct bale_mount *mount, struct bale_node *node, const struct source *source,
+                     const struct stat *backing, struct stat *st, double *timeout)
+{
+    int e = get_attr(mount, node, source, backing, st, timeout);
 
     if (e)
         return e;
@@ -196,4 +221,17 @@ int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
         st->st_rdev = 0;
     keep_links(mount, node);
     return 0;
+}
+
+int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
+                  const struct stat *backing, struct stat *st, double *timeout)
+{
+    return get_shown(mount, node, &(struct source){.fd = fd}, backing, st, timeout);
+}
+
+int bale_attr_get_opened(struct bale_mount *mount, struct bale_node *node, int fd,
+                         const struct stat *backing, struct stat *st, double *timeout)
+{
+    return get_shown(mount, node, &(struct source){.fd = fd, .readable = true}, backing, st,
+                     timeout);
 }

@@ -10,7 +10,10 @@
  * file must be opened first (bale_use_begin). */
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
                   const struct stat *backing, struct stat *st, double *timeout);
-/* The same with what the mount hides. */
+/* The same where fd is open for reading, and the caller's. Not beside a writer. */
+int bale_attr_get_opened(struct bale_mount *mount, struct bale_node *node, int fd,
+                         const struct stat *backing, struct stat *st, double *timeout);
+/* As bale_attr_get, with what the mount hides. */
 int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
                    const struct stat *backing, struct stat *st, double *timeout);
 

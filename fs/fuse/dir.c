@@ -1,16 +1,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fuse.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "fs/fuse/attr.h"
 #include "fs/fuse/backing.h"
+#include "fs/fuse/listed.h"
 #include "fs/fuse/ops.h"
-#include "fs/fuse/prefetch.h"
 #include "fs/fuse/request.h"
 #include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
@@ -171,7 +169,7 @@ static void leave_directory(struct handle *handle)
 }
 
 /* The entry at handle->at, or NULL at the end. */
-static int current_entry(struct handle *handle, bool plus, struct bale_dirent **entry)
+static int current_entry(struct handle *handle, struct bale_dirent **entry)
 {
     *entry = NULL;
     if (handle->used == handle->filled) {
@@ -180,8 +178,6 @@ static int current_entry(struct handle *handle, bool plus, struct bale_dirent **
             return errno;
         handle->used = 0;
         handle->filled = (size_t)got;
-        if (plus)
-            bale_prefetch_heads(handle->fd, handle->batch, handle->filled);
     }
     if (handle->used < handle->filled)
         *entry = (struct bale_dirent *)(void *)(handle->batch + handle->used);
@@ -208,72 +204,83 @@ static int seek_directory(struct handle *handle, struct bale_node *dir, off_t of
     return e;
 }
 
-static bool is_dots(const char *name)
+/* A reply that is being made. */
+struct listing {
+    fuse_req_t req;
+    struct handle *handle;
+    struct bale_node *dir;
+    char *reply;
+    size_t size, length;
+    bool plus; /* with attributes; the rest is for these */
+    struct bale_ahead ahead;
+    size_t looked_at; /* in the batch: the entries before were opened ahead, or need not be */
+    size_t planned;   /* the length with those entries */
+};
+
+static size_t bytes_of(const struct listing *list, const struct bale_dirent *entry)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+    return fuse_add_direntry_plus(list->req, NULL, 0, entry->name, NULL, 0);
 }
 
-/* Whether to list an entry with attributes. Not if the kernel has the file from an earlier reply: a
- * program that begins to read a directory, to see whether it is empty, and then reads it again, as
- * rm does, would have everything looked up twice. Beside a writer what it has may be old. */
-static bool needs_attributes(struct bale_mount *mount, const struct bale_dirent *entry)
+/* Opens containers ahead, of no more entries than the reply has room for. */
+static void open_ahead(struct listing *list)
 {
-    return !is_dots(entry->name) &&
-           (mount->beside || !bale_node_is_remembered(mount->nodes, entry->ino));
-}
+    struct bale_mount *mount = bale_mount_of(list->req);
+    const struct handle *handle = list->handle;
 
-/* Looks an entry up for the kernel. If that fails, the entry is listed without attributes, and the
- * kernel looks it up when a program needs it. */
-static void look_up_entry(struct bale_mount *mount, struct bale_node *dir,
-                          const struct bale_dirent *entry, struct fuse_entry_param *param)
-{
-    struct bale_node *node;
-    struct stat st;
-    int fd;
-
-    memset(param, 0, sizeof *param);
-    param->attr.st_ino = entry->ino;
-    param->attr.st_mode = DTTOIF((mode_t)entry->type);
-    if (!needs_attributes(mount, entry) ||
-        bale_node_lookup(mount->nodes, dir, entry->name, &node, &fd, &st) != 0)
-        return;
-    if (bale_attr_get(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
-        param->ino = bale_ino_of(mount, node);
-        param->generation = bale_generation_of(mount, node);
-        param->entry_timeout = bale_mount_cache_seconds(mount, BALE_CACHE_SECONDS);
-        bale_node_remember(mount->nodes, node);
-    } else {
-        param->attr = (struct stat){.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
+    if (handle->used == 0 || list->looked_at < handle->used) { /* a new batch, or a new request */
+        list->looked_at = handle->used;
+        list->planned = list->length;
     }
-    bale_node_unpin(mount->nodes, node);
+    while (list->looked_at < handle->filled && bale_ahead_has_room(&list->ahead)) {
+        const struct bale_dirent *entry = (const void *)(handle->batch + list->looked_at);
+        size_t need = bytes_of(list, entry);
+        if (need > list->size - list->planned)
+            return;
+        list->planned += need;
+        list->looked_at += entry->length;
+        if (bale_listed_needs_attributes(mount, entry))
+            bale_ahead_open(&list->ahead, handle->fd, entry);
+    }
 }
 
-/* Returns how many bytes the entry takes in the reply; writes it if there is room. */
-static size_t add_entry(fuse_req_t req, struct bale_node *dir, bool plus,
-                        const struct bale_dirent *entry, char *out, size_t room)
+/* Adds the entry to the reply if there is room. */
+static bool add_entry(struct listing *list, const struct bale_dirent *entry)
 {
+    struct bale_mount *mount = bale_mount_of(list->req);
+    struct stat st = {.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
     struct fuse_entry_param param;
+    char *out = list->reply + list->length;
+    size_t room = list->size - list->length;
+    size_t need = list->plus
+                      ? bytes_of(list, entry)
+                      : fuse_add_direntry(list->req, out, room, entry->name, &st, entry->next);
 
-    if (!plus) {
-        struct stat st = {.st_ino = entry->ino, .st_mode = DTTOIF((mode_t)entry->type)};
-        return fuse_add_direntry(req, out, room, entry->name, &st, entry->next);
+    if (need > room)
+        return false;
+    if (list->plus) {
+        bale_listed_look_up(mount, list->dir, entry, &list->ahead, &param);
+        (void)fuse_add_direntry_plus(list->req, out, room, entry->name, &param, entry->next);
     }
-    size_t need = fuse_add_direntry_plus(req, NULL, 0, entry->name, NULL, 0);
-    if (need <= room) {
-        look_up_entry(bale_mount_of(req), dir, entry, &param);
-        (void)fuse_add_direntry_plus(req, out, room, entry->name, &param, entry->next);
-    }
-    return need;
+    list->length += need;
+    return true;
 }
 
-/* The kernel did not get the reply, so it will not forget the nodes that were looked up for it. */
-static void forget_reply(struct bale_mount *mount, const char *reply, size_t length)
+/* Under the handle's lock. */
+static int list_entries(struct listing *list)
 {
-    for (size_t at = 0; at < length;) {
-        const struct fuse_direntplus *d = (const void *)(reply + at);
-        if (d->entry_out.nodeid != 0)
-            bale_node_forget(mount->nodes, bale_node_of(mount, d->entry_out.nodeid), 1);
-        at += FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET_DIRENTPLUS + d->dirent.namelen);
+    struct bale_mount *mount = bale_mount_of(list->req);
+    struct bale_dirent *entry;
+
+    for (;;) {
+        int e = current_entry(list->handle, &entry);
+        if (e || !entry)
+            return e;
+        if (list->plus)
+            open_ahead(list);
+        if (!bale_name_is_hidden(mount, list->dir, entry->name) && !add_entry(list, entry))
+            return 0;
+        advance_entry(list->handle, entry);
     }
 }
 
@@ -281,36 +288,29 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
                            struct handle *handle, bool plus)
 {
     struct bale_mount *mount = bale_mount_of(req);
-    struct bale_node *dir = bale_node_of(mount, ino);
-    struct bale_dirent *entry;
-    size_t length = 0;
-    char *reply = malloc(size);
+    struct listing list = {.req = req,
+                           .handle = handle,
+                           .dir = bale_node_of(mount, ino),
+                           .reply = malloc(size),
+                           .size = size,
+                           .plus = plus};
 
-    if (!reply) {
+    if (!list.reply) {
         fuse_reply_err(req, ENOMEM);
         return;
     }
     pthread_mutex_lock(&handle->lock);
-    int e = seek_directory(handle, dir, off);
-    while (!e) {
-        e = current_entry(handle, plus, &entry);
-        if (e || !entry)
-            break;
-        if (!bale_name_is_hidden(mount, dir, entry->name)) {
-            size_t need = add_entry(req, dir, plus, entry, reply + length, size - length);
-            if (need > size - length)
-                break;
-            length += need;
-        }
-        advance_entry(handle, entry);
-    }
+    int e = seek_directory(handle, list.dir, off);
+    if (!e)
+        e = list_entries(&list);
+    bale_ahead_end(&list.ahead);
     leave_directory(handle);
     pthread_mutex_unlock(&handle->lock);
-    if (e && length == 0)
+    if (e && list.length == 0)
         fuse_reply_err(req, e);
-    else if (fuse_reply_buf(req, reply, length) != 0 && plus)
-        forget_reply(mount, reply, length);
-    free(reply);
+    else if (fuse_reply_buf(req, list.reply, list.length) != 0 && plus)
+        bale_listed_forget(mount, list.reply, list.length);
+    free(list.reply);
 }
 
 void bale_op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off,

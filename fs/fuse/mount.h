@@ -10,7 +10,7 @@
  *   in_flight, with requests, effects, queued             what is being handled
  *   follow                                                commits of a writer elsewhere
  *   attr, mode                                            attributes and permissions
- *   lookup, names                                         entries and names
+ *   lookup, listed, names                                 entries and names
  *   the handlers (ops.h)                                  one for each request
  *
  * Handlers run in the session's threads (fs/daemon/session.c). They make system calls on the

@@ -3,50 +3,63 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "format/limits.h"
+/* So much of each container is read: a disk takes hardly longer than for the root alone, and a
+ * program that lists files often reads them next. */
+#define HEAD (16 << 10)
 
-/* A container of no more bytes is read whole: a disk takes hardly longer, and a program that lists
- * files often reads them next. */
-#define WHOLE_MOST (16 << 10)
+bool bale_ahead_has_room(const struct bale_ahead *ahead)
+{
+    return ahead->count < BALE_AHEAD && !ahead->ended;
+}
 
-/* Whether reading the first byte would have to wait for the disk. */
-static bool is_cold(int fd)
+/* Whether reading the first byte would have to wait for the disk. An empty file does not tell. */
+static void look_at_disk(struct bale_ahead *ahead, int fd)
 {
     char byte;
     struct iovec piece = {&byte, 1};
+    ssize_t got = preadv2(fd, &piece, 1, 0, RWF_NOWAIT);
 
-    return preadv2(fd, &piece, 1, 0, RWF_NOWAIT) < 0 && errno == EAGAIN;
+    if (got != 0)
+        ahead->disk = got < 0 && errno == EAGAIN ? BALE_DISK_COLD : BALE_DISK_WARM;
 }
 
-static off_t length_to_read(int fd)
+void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
 {
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && st.st_size <= WHOLE_MOST ? st.st_size : BALE_DATA_START;
+    if (entry->type != DT_REG)
+        return;
+    int fd = openat(directory, entry->name,
+                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
+    if (fd < 0) {
+        /* Too few descriptors, or files of other users, whose times would be changed. */
+        ahead->ended = true;
+        return;
+    }
+    if (ahead->disk == BALE_DISK_UNKNOWN)
+        look_at_disk(ahead, fd);
+    if (ahead->disk == BALE_DISK_COLD)
+        (void)posix_fadvise(fd, 0, HEAD, POSIX_FADV_WILLNEED);
+    unsigned at = (ahead->first + ahead->count++) % BALE_AHEAD;
+    ahead->open[at].entry = entry;
+    ahead->open[at].fd = fd;
 }
 
-void bale_prefetch_heads(int fd, const char *entries, size_t length)
+int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry)
 {
-    bool cold = false;
+    if (ahead->count == 0 || ahead->open[ahead->first].entry != entry)
+        return -1;
+    int fd = ahead->open[ahead->first].fd;
+    ahead->first = (ahead->first + 1) % BALE_AHEAD;
+    ahead->count--;
+    return fd;
+}
 
-    for (size_t at = 0; at < length;) {
-        const struct bale_dirent *entry = (const void *)(entries + at);
-        at += entry->length;
-        if (entry->type != DT_REG)
-            continue;
-        int file =
-            openat(fd, entry->name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC);
-        cold = cold || (file >= 0 && is_cold(file));
-        if (cold && file >= 0)
-            (void)posix_fadvise(file, 0, length_to_read(file), POSIX_FADV_WILLNEED);
-        if (file >= 0)
-            close(file);
-        if (!cold)
-            return;
+void bale_ahead_end(struct bale_ahead *ahead)
+{
+    for (; ahead->count > 0; ahead->count--) {
+        close(ahead->open[ahead->first].fd);
+        ahead->first = (ahead->first + 1) % BALE_AHEAD;
     }
 }

@@ -1,8 +1,9 @@
-/* Reading ahead the heads of containers, and small ones whole, when a directory is listed with
- * attributes: each of those takes a small read, and the disk can serve them side by side. */
+/* Opening containers ahead when a directory is listed with attributes: the size of a file is in the
+ * root of its container, which takes a small read. The disk can serve these side by side. */
 #ifndef BALE_FS_FUSE_PREFETCH_H
 #define BALE_FS_FUSE_PREFETCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,8 +16,32 @@ struct bale_dirent {
     char name[];
 };
 
-/* Makes the kernel read the heads of all containers among length bytes of entries of the directory
- * fd. Does nothing if the first one is in memory: then the others are too, or will be soon. */
-void bale_prefetch_heads(int fd, const char *entries, size_t length);
+/* How many containers a listing has open at a time. While one is, nobody gets a write lease on
+ * it. */
+#define BALE_AHEAD 16u
+
+/* Of one request, in one thread. All zeros: nothing is open. */
+struct bale_ahead {
+    /* The entries that are open, in the order of the directory. */
+    struct {
+        const struct bale_dirent *entry;
+        int fd;
+    } open[BALE_AHEAD];
+    unsigned first, count;
+    enum { BALE_DISK_UNKNOWN, BALE_DISK_COLD, BALE_DISK_WARM } disk;
+    bool ended; /* one could not be opened: the others are not tried */
+};
+
+/* Whether there is room for one more. */
+bool bale_ahead_has_room(const struct bale_ahead *ahead);
+/* Opens the container of an entry of the directory for reading, and has the kernel read its
+ * beginning if the first one was not in memory. The entry stays where it is until it is taken. Does
+ * nothing for what is not a regular file. */
+void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry);
+/* The descriptor of an entry, the caller's from now on; -1: it is not open. Entries that were opened
+ * are taken in their order. */
+int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry);
+/* Closes those that were not taken. */
+void bale_ahead_end(struct bale_ahead *ahead);
 
 #endif

@@ -182,6 +182,25 @@ int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char
     return err;
 }
 
+int bale_node_listed(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                     uint64_t ino, int fd, struct bale_node **node, struct stat *st)
+{
+    int64_t btime;
+    struct bale_node *left;
+    int err = bale_stat_fd(fd, st, &btime);
+
+    if (!err && (st->st_dev != nodes->device || st->st_ino != ino || !S_ISREG(st->st_mode) ||
+                 st->st_nlink == 0))
+        err = ESTALE;
+    if (!err)
+        err = find_or_insert(nodes, st, btime, fd, dir, name, node, &left);
+    if (!err) {
+        (*node)->refs++;
+        bale_nodes_unlock(nodes, left);
+    }
+    return err;
+}
+
 /* Gets the node of what found refers to, whose name is not known, and which it closes. The node is
  * pinned. */
 static int nameless(struct bale_nodes *nodes, int found, struct bale_node **node, int *fd,

@@ -102,6 +102,12 @@ void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node);
 int bale_node_lookup(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
                      struct bale_node **node, int *fd, struct stat *st);
 
+/* The same for a regular file that a listing of dir shows under that name, with inode number ino,
+ * and that fd is open on; *node is referenced, and needs no descriptor of its own. ESTALE: it is
+ * not that file; look it up. */
+int bale_node_listed(struct bale_nodes *nodes, struct bale_node *dir, const char *name,
+                     uint64_t ino, int fd, struct bale_node **node, struct stat *st);
+
 /* Adds the node of an inode that was just made and that fd refers to; *node is referenced. keep: fd
  * is O_PATH and the table owns it from then on, also on failure. For an inode without a name dir
  * and name are NULL, and keep is true. */

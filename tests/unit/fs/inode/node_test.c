@@ -172,6 +172,38 @@ static void test_remembered(void)
     CHECK_EQ(unlink("remembered"), 0);
 }
 
+/* A listing finds files through descriptors of its own: the nodes need none, and are found again by
+ * name. What is not the listed file is refused. */
+static void test_listed(void)
+{
+    struct bale_node *root = bale_nodes_root(nodes), *node, *other;
+    struct stat st;
+
+    CHECK_EQ(make("listed"), 0);
+    CHECK_EQ(make("other"), 0);
+    ino_t ino = ino_of("listed");
+    int fd = open("listed", O_RDONLY), wrong = open("other", O_RDONLY), dir = open(".", O_RDONLY);
+    unsigned before = open_descriptors();
+    CHECK_EQ(bale_node_listed(nodes, root, "listed", ino, wrong, &node, &st), ESTALE);
+    CHECK_EQ(bale_node_listed(nodes, root, ".", ino_of("."), dir, &node, &st), ESTALE);
+    REQUIRE(bale_node_listed(nodes, root, "listed", ino, fd, &node, &st) == 0);
+    CHECK_EQ_U(st.st_ino, ino);
+    CHECK_EQ_U(open_descriptors(), before);
+    CHECK(!bale_node_is_remembered(nodes, ino));
+    CHECK_EQ(reach(node, ino), 0);
+    REQUIRE(bale_node_listed(nodes, root, "listed", ino, fd, &other, &st) == 0);
+    CHECK(other == node && find(root, "listed") == node);
+    bale_node_unref(nodes, node);
+    bale_node_unref(nodes, node);
+    bale_node_forget(nodes, node, 1);
+    CHECK_EQ_U(bale_nodes_count(nodes), 1);
+    /* It was removed after it was opened. */
+    CHECK_EQ(unlink("listed"), 0);
+    CHECK_EQ(bale_node_listed(nodes, root, "listed", ino, fd, &node, &st), ESTALE);
+    CHECK_EQ(close(fd) | close(wrong) | close(dir), 0);
+    CHECK_EQ(unlink("other"), 0);
+}
+
 /* A file with several links falls back on the names it was found by. */
 static void test_fallback(void)
 {
@@ -318,6 +350,7 @@ static void test_table(void)
     test_walks_beside_a_rename();
     test_links();
     test_remembered();
+    test_listed();
     test_fallback();
     test_forgotten();
     test_replaced();

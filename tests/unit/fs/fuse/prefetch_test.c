@@ -1,0 +1,143 @@
+/* Containers that a listing opens ahead: which are, in which order they are taken, and that none
+ * stays open. */
+#include "fs/fuse/prefetch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+
+#define FILES (2 * BALE_AHEAD)
+
+/* An entry as getdents64 returns it. */
+union entry {
+    struct bale_dirent dirent;
+    char bytes[64];
+};
+
+static int directory;
+static union entry files[FILES];
+
+static unsigned open_descriptors(void)
+{
+    unsigned count = 0;
+
+    for (int fd = 0; fd < 1024; fd++)
+        count += fcntl(fd, F_GETFD) >= 0;
+    return count;
+}
+
+static union entry entry_of(const char *name, unsigned char type)
+{
+    union entry entry = {.dirent = {.length = sizeof entry, .type = type}};
+
+    strcpy(entry.bytes + offsetof(struct bale_dirent, name), name);
+    return entry;
+}
+
+static void make_files(void)
+{
+    char name[16];
+
+    for (unsigned i = 0; i < FILES; i++) {
+        snprintf(name, sizeof name, "f%u", i);
+        int fd = openat(directory, name, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        /* Some are empty: they do not tell whether the disk must be read. */
+        REQUIRE(fd >= 0 && (i % 3 == 0 || write(fd, &i, sizeof i) == sizeof i) && close(fd) == 0);
+        files[i] = entry_of(name, DT_REG);
+    }
+}
+
+/* Whether fd is open on file i, for reading alone. */
+static bool is_open_on(int fd, unsigned i)
+{
+    struct stat st, named;
+
+    return fd >= 0 && (fcntl(fd, F_GETFL) & (O_ACCMODE | O_PATH)) == O_RDONLY &&
+           fstat(fd, &st) == 0 && fstatat(directory, files[i].dirent.name, &named, 0) == 0 &&
+           st.st_ino == named.st_ino;
+}
+
+static void test_taken_in_order(void)
+{
+    struct bale_ahead ahead = {0};
+    unsigned before = open_descriptors(), next = 0;
+
+    for (unsigned i = 0; i < FILES; i++) {
+        while (next < FILES && bale_ahead_has_room(&ahead))
+            bale_ahead_open(&ahead, directory, &files[next++].dirent);
+        CHECK_EQ_U(open_descriptors() - before, FILES - i < BALE_AHEAD ? FILES - i : BALE_AHEAD);
+        int fd = bale_ahead_take(&ahead, &files[i].dirent);
+        CHECK(is_open_on(fd, i));
+        CHECK_EQ(close(fd), 0);
+    }
+    CHECK_EQ(bale_ahead_take(&ahead, &files[0].dirent), -1);
+    bale_ahead_end(&ahead);
+    CHECK_EQ_U(open_descriptors(), before);
+}
+
+static void test_others_are_passed_over(void)
+{
+    struct bale_ahead ahead = {0};
+    union entry below = entry_of("below", DT_DIR), link = entry_of("link", DT_LNK);
+    unsigned before = open_descriptors();
+
+    bale_ahead_open(&ahead, directory, &below.dirent);
+    bale_ahead_open(&ahead, directory, &files[0].dirent);
+    bale_ahead_open(&ahead, directory, &link.dirent);
+    bale_ahead_open(&ahead, directory, &files[1].dirent);
+    CHECK_EQ(bale_ahead_take(&ahead, &below.dirent), -1);
+    int fd = bale_ahead_take(&ahead, &files[0].dirent);
+    CHECK(is_open_on(fd, 0));
+    CHECK_EQ(close(fd), 0);
+    CHECK_EQ(bale_ahead_take(&ahead, &link.dirent), -1);
+    /* The second file is not taken. */
+    bale_ahead_end(&ahead);
+    CHECK_EQ_U(open_descriptors(), before);
+}
+
+/* A name may lead to something else by now; and what cannot be opened ends it. */
+static void test_refused(void)
+{
+    struct bale_ahead ahead = {0};
+    union entry link = entry_of("link", DT_REG);
+    unsigned before = open_descriptors();
+
+    bale_ahead_open(&ahead, directory, &files[0].dirent);
+    CHECK(bale_ahead_has_room(&ahead));
+    bale_ahead_open(&ahead, directory, &link.dirent);
+    CHECK(!bale_ahead_has_room(&ahead));
+    int fd = bale_ahead_take(&ahead, &files[0].dirent);
+    CHECK(is_open_on(fd, 0));
+    CHECK_EQ(close(fd), 0);
+    CHECK_EQ(bale_ahead_take(&ahead, &link.dirent), -1);
+    CHECK(!bale_ahead_has_room(&ahead));
+    bale_ahead_end(&ahead);
+    CHECK_EQ_U(open_descriptors(), before);
+}
+
+int main(void)
+{
+    char top[] = "/tmp/bale-prefetch-test.XXXXXX";
+
+    REQUIRE(mkdtemp(top) != NULL);
+    directory = open(top, O_RDONLY | O_DIRECTORY);
+    REQUIRE(directory >= 0 && mkdirat(directory, "below", 0700) == 0 &&
+            symlinkat("f0", directory, "link") == 0);
+    make_files();
+    test_taken_in_order();
+    test_others_are_passed_over();
+    test_refused();
+    for (unsigned i = 0; i < FILES; i++)
+        CHECK_EQ(unlinkat(directory, files[i].dirent.name, 0), 0);
+    CHECK_EQ(unlinkat(directory, "link", 0), 0);
+    CHECK_EQ(unlinkat(directory, "below", AT_REMOVEDIR), 0);
+    close(directory);
+    CHECK_EQ(rmdir(top), 0);
+    return check_result();
+}
