@@ -66,6 +66,7 @@ struct bale_container {
     int slot;                /* of root, or of a rejected one; -1: none */
     int durable_slot;        /* of the root of generation durable, -1: none */
     bool durable_unrecorded; /* a sync made the root durable, and no root says so */
+    bool opened_empty;       /* the file had length 0: bale_container_open_empty */
     bool sync_before_write;  /* a durable root may use space that root does not */
     uint64_t rejected;       /* generation of a root that open rejected; 0: none */
     uint64_t cloned;         /* the least generation of frames cloned for the next root; or 0 */

@@ -258,6 +258,7 @@ int bale_container_open_empty(struct bale_io *io, const struct bale_container_co
     bale_container_empty_attr(defaults, &c->empty);
     c->attr = c->empty;
     atomic_store(&c->slack, false);
+    c->opened_empty = true;
     return open_finish(c, container);
 }
 

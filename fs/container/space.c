@@ -85,7 +85,8 @@ int bale_space_build(struct bale_container *c)
     c->space.free = map;
     c->space.written.align = map.align;
     pthread_mutex_unlock(&c->space.lock);
-    err = c->io->ops->size(c->io, &c->space.high);
+    if (!c->opened_empty)
+        err = c->io->ops->size(c->io, &c->space.high);
     c->space.backed = backed_end(c);
 out:
     bale_claims_clear(&build.claims);
