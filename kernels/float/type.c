@@ -77,16 +77,22 @@ static void try_window(struct search *s, unsigned window)
     }
 }
 
-/* What a type costs. Floats may be decimals. */
+/* What a type costs. Floats may be decimals. Elements that are not neighbours count a sixteenth
+ * more, and so do those that do not begin with the chunk: where data is noise, the least of many
+ * costs is a lucky one. */
 static uint32_t cost_of(const struct search *s, unsigned type, bool is_float)
 {
     const unsigned kind = is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS;
     const uint32_t as_decimals = s->costs[type][0][FLOAT_AS_DECIMALS];
-    uint32_t least = UINT32_MAX;
+    uint32_t least = s->costs[type][0][kind];
 
-    for (unsigned k = 0; k < most_apart(&s->types[type]); k++)
-        least = s->costs[type][k][kind] < least ? s->costs[type][k][kind] : least;
-    return is_float && s->decimals[type] > 0 && as_decimals < least ? as_decimals : least;
+    for (unsigned k = 1; k < most_apart(&s->types[type]); k++) {
+        const uint32_t its = s->costs[type][k][kind];
+        least = its + its / 16 < least ? its + its / 16 : least;
+    }
+    if (is_float && s->decimals[type] > 0 && as_decimals < least)
+        least = as_decimals;
+    return s->types[type].lead > 0 ? least + least / 16 : least;
 }
 
 /* The type that costs least. */

@@ -170,16 +170,19 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
                   cost_as_decimals(task, s->decimals[task.type]));
 }
 
-/* What type n / 2 costs: floats, which may be decimals, come first. */
+/* What type n / 2 costs: floats, which may be decimals, come first. Elements that are not neighbours
+ * count a sixteenth more, and so do those that do not begin with the chunk. */
 __device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
 {
     const bool is_float = n % 2 == 0;
-    uint32_t least = UINT32_MAX;
+    const uint32_t kind = is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS;
+    uint32_t least = s->costs[n / 2][0][kind];
 
-    for (uint32_t k = 0; k < most_apart(n / 2); k++)
-        least = min(least, s->costs[n / 2][k][is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS]);
-    return is_float && s->decimals[n / 2] > 0 ? min(least, s->costs[n / 2][0][FLOAT_AS_DECIMALS])
-                                              : least;
+    for (uint32_t k = 1; k < most_apart(n / 2); k++)
+        least = min(least, s->costs[n / 2][k][kind] + s->costs[n / 2][k][kind] / 16);
+    if (is_float && s->decimals[n / 2] > 0)
+        least = min(least, s->costs[n / 2][0][FLOAT_AS_DECIMALS]);
+    return type_of(n / 2).lead > 0 ? least + least / 16 : least;
 }
 
 /* By a block: the type that costs least. */

@@ -270,21 +270,21 @@ def low_zeros(patterns: list[int]) -> int:
     return (low & -low).bit_length() - 1 if low else 0
 
 
-def type_costs(it: Elements, raw: bytes, places: list[int]) -> list[list[int]]:
-    """Of each window; as decimals, too, if there are some."""
+def type_costs(it: Elements, raw: bytes, places: list[int]) -> list[tuple[int, list[int]]]:
+    """Of each window, with how far elements are apart; as decimals, too, if there are some."""
     count = 128 // it.size
     most = 4 if it.lead % 4 == 0 else 1
     windows = [it.patterns(raw, at, count + 1) for at in places]
     mapped = [[it.map(p, 0)[0] for p in it.patterns(raw, at, count + most)] for at in places]
-    costs = [[widths([b - a for a, b in zip(values[:count], values[apart:])], 8 * it.size, low_zeros(window))
-              for values, window in zip(mapped, windows)] for apart in range(1, most + 1)]
+    costs = [(apart, [widths([b - a for a, b in zip(values[:count], values[apart:])], 8 * it.size, low_zeros(window))
+                      for values, window in zip(mapped, windows)]) for apart in range(1, most + 1)]
     d = it.digits([windows[3 * k // 32][5 * k % count] for k in range(32)])
     if d is not None:
-        costs.append([])
+        costs.append((1, []))
         for window in windows:
             q = [it.decimal(p, d) for p in window]
             steps = [0 if a is None or b is None else b - a for a, b in zip(q, q[1:])]
-            costs[-1].append(widths(steps, 8 * it.size) + q[:-1].count(None) * (4 + it.size))
+            costs[-1][1].append(widths(steps, 8 * it.size) + q[:-1].count(None) * (4 + it.size))
     return costs
 
 
@@ -294,9 +294,15 @@ def float_type(raw: bytes, limit: int) -> Optional[Elements]:
     types = [Elements(size, lead, order, floats) for size in (4, 8, 2) for lead in range(size)
              for order in ("little", "big") for floats in (True, False)]
     costs = [type_costs(it, raw, places) for it in types]
-    if min(cost[1] for its in costs for cost in its) >= limit:
+
+    def least(i: int, windows: slice) -> int:
+        sums = [(apart, sum(of[windows])) for apart, of in costs[i]]
+        cost = min(c + (c // 16 if apart > 1 else 0) for apart, c in sums)
+        return cost + (cost // 16 if types[i].lead > 0 else 0)
+
+    if min(least(i, slice(1, 2)) for i in range(len(types))) >= limit:
         return None
-    return types[min(range(len(types)), key=lambda i: min(map(sum, costs[i])))]
+    return types[min(range(len(types)), key=lambda i: least(i, slice(3)))]
 
 
 def float_codec(raw: bytes, sample_length: int, limit: int) -> int:
