@@ -46,6 +46,27 @@ cudaError_t start_by_ticket(void (*kernel)(PARAMETERS...), unsigned blocks, unsi
     return cudaGetLastError();
 }
 
+/* As start_by_ticket, for a kernel that waits for its turn (turn.cuh): it may begin while the kernel
+ * before it in the stream ends. */
+template <typename... PARAMETERS, typename... ARGUMENTS>
+cudaError_t start_in_turn(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
+                          size_t shared, cudaStream_t stream, ARGUMENTS... arguments)
+{
+    cudaLaunchConfig_t config = config_of(blocks, threads, shared, stream);
+
+#ifdef __CUDACC__
+    cudaLaunchAttribute attribute = {};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+#else /* emulated: tests/cuda/emulation */
+    config.together = bale_tickets::TOGETHER;
+#endif
+    (void)cudaLaunchKernelEx(&config, kernel, arguments...);
+    return cudaGetLastError();
+}
+
 /* Makes the calls one after the other up to the first that fails, and returns its error. A call
  * launches a kernel, or does nothing and returns cudaSuccess. */
 template <typename... CALLS> cudaError_t in_order(CALLS... calls)

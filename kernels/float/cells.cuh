@@ -162,15 +162,58 @@ __device__ inline vector<T> map_vector(const float_map &map, vector<T> v, uint32
     return v;
 }
 
+/* Whether all elements from `first` to `last` have the same passes across. */
+__device__ inline bool is_even(const float_layout &l, uint32_t first, uint32_t last)
+{
+    const uint32_t row = l.strides[1], plane = l.strides[2];
+    const uint32_t rows = passes_at(first, l.orders[1], row);
+    bool even = passes_at(last, l.orders[1], row) == rows;
+
+    for (uint32_t y = 0; y <= rows && even; y++)
+        even = passes_at(first - y * row, l.orders[2], plane) ==
+               passes_at(last - y * row, l.orders[2], plane);
+    return even;
+}
+
+/* By a thread: difference_across of a vector of elements from `first` on, which have the same passes
+ * across; there are no decimals. */
+template <typename T>
+__device__ inline vector<T> differences_across(const float_layout &l, const integers<T> &q,
+                                               uint32_t first, uint32_t *bits)
+{
+    using S = typename wide<T>::type;
+    constexpr uint32_t N = vector<T>::VALUES;
+    const uint32_t row = l.strides[1], plane = l.strides[2];
+    const uint32_t rows = passes_at(first, l.orders[1], row);
+    vector<T> sum = map_vector(q.map, load_patterns<T>(q.from, first, first + N), bits);
+
+    for (uint32_t y = 0; y <= rows; y++) {
+        const uint32_t at = first - y * row, planes = passes_at(at, l.orders[2], plane);
+        for (uint32_t z = y == 0; z <= planes; z++) {
+            const S times = coefficient<S>(rows, y) * coefficient<S>(planes, z);
+            uint32_t unused = 0;
+            const vector<T> v = map_vector(
+                q.map, load_patterns<T>(q.from, at - z * plane, at - z * plane + N), &unused);
+#pragma unroll
+            for (unsigned k = 0; k < N; k++)
+                sum.at[k] = (T)(sum.at[k] + times * v.at[k]);
+        }
+    }
+    return sum;
+}
+
 /* By a thread: a vector of integers, after the halo's differences across, of the chunk's elements
  * from `first` on that lie before `end`; adds the bits that they have besides. */
 template <typename T>
 __device__ inline vector<T> load_integers(const integers<T> &q, const halo &h, uint32_t first,
                                           uint32_t end, uint32_t *bits)
 {
+    constexpr uint32_t N = vector<T>::VALUES;
     vector<T> v = {};
 
-    for (unsigned k = 0; k < vector<T>::VALUES && first + k < end; k++) {
+    if (!q.map.is_decimal && first + N <= end && is_even(h.across, first, first + N - 1))
+        return differences_across(h.across, q, first, bits);
+    for (unsigned k = 0; k < N && first + k < end; k++) {
         const uint32_t i = first + k;
         unsigned its;
         v.at[k] = difference_across(h.across, q, i, &its);

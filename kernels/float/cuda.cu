@@ -51,8 +51,9 @@ cudaError_t try_step(const cuda_batch *b, uint32_t step)
     const uint32_t of_warp = b->frame_count > FEW_FRAMES ? 4 : 1;
     const uint32_t each = tasks / (of_warp * bale_float::STEP_THREADS / 32);
 
-    return bale_launch::start(bale_float::try_step, b->frame_count * each, bale_float::STEP_THREADS,
-                              0, b->stream, b->chunks, b->frames, b->lists, step, each);
+    return bale_launch::start_in_turn(bale_float::try_step, b->frame_count * each,
+                                      bale_float::STEP_THREADS, 0, b->stream, b->chunks, b->frames,
+                                      b->lists, step, each);
 }
 
 /* Whether rows are looked for in some frames, and whether some may have planes. */
@@ -85,9 +86,9 @@ cudaError_t learn(const cuda_batch *b)
     for (uint32_t step = 0; step < bale_float::STEPS && !error; step++) {
         const bool of_planes = step > bale_float::STEP_ROWS && step < bale_float::STEP_LAST;
         if (step == bale_float::STEP_ROWS && its.rows)
-            error =
-                bale_launch::start(bale_float::learn_rows, b->frame_count, threads,
-                                   sizeof(row_shared), b->stream, b->chunks, b->frames, b->lists);
+            error = bale_launch::start_in_turn(bale_float::learn_rows, b->frame_count, threads,
+                                               sizeof(row_shared), b->stream, b->chunks, b->frames,
+                                               b->lists);
         if (!error && (its.planes || !of_planes))
             error = try_step(b, step);
     }
@@ -105,10 +106,10 @@ cudaError_t encode(const cuda_batch *b)
     const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
 
     return bale_launch::in_order(
-        [=] { return learn(b); }, [=] { return is_long ? clear_work(b) : cudaSuccess; },
+        [=] { return is_long ? clear_work(b) : cudaSuccess; }, [=] { return learn(b); },
         [=] {
-            return bale_launch::start_by_ticket(bale_float::encode, b->count, bale_float::THREADS,
-                                                shared, b->stream, b->chunks, b->lists, is_long);
+            return bale_launch::start_in_turn(bale_float::encode, b->count, bale_float::THREADS,
+                                              shared, b->stream, b->chunks, b->lists, is_long);
         });
 }
 

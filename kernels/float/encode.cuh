@@ -7,6 +7,7 @@
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
 #include "kernels/codec/tickets.cuh"
+#include "kernels/codec/turn.cuh"
 #include "kernels/float/cells.cuh"
 
 namespace bale_float
@@ -319,6 +320,7 @@ __device__ inline bool encode_layout(const cuda_chunk &chunk, const cuda_lists &
 __global__ void __launch_bounds__(THREADS, 2)
     encode(const cuda_chunk *chunks, cuda_lists lists, bool by_ticket)
 {
+    bale_turn::await();
     encode_shared *s = (encode_shared *)bale_shared::memory;
     const uint32_t c =
         by_ticket ? bale_tickets::take(&work_of(lists, 0)->next, &s->ticket) : blockIdx.x;

@@ -27,8 +27,9 @@ __device__ inline vector<T> load_patterns(const pattern_source &from, uint32_t f
 
     if ((uintptr_t)at % sizeof(uint4) == 0 && first + vector<T>::VALUES <= end) {
         v.all = *(const uint4 *)at;
-        for (unsigned k = 0; k < vector<T>::VALUES && from.big_endian; k++)
-            v.at[k] = swapped(v.at[k]);
+#pragma unroll
+        for (unsigned k = 0; k < vector<T>::VALUES; k++)
+            v.at[k] = from.big_endian ? swapped(v.at[k]) : v.at[k];
         return v;
     }
 #pragma unroll

@@ -127,6 +127,7 @@ __device__ inline plan begin_frame(begin_shared *s, const cuda_frame &frame, con
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     begin(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
+    bale_turn::await();
     begin_shared *s = (begin_shared *)bale_shared::memory;
     lesson *to = lesson_of(lists, blockIdx.x);
     const cuda_frame frame = frames[blockIdx.x];
@@ -152,6 +153,7 @@ __global__ void __launch_bounds__(THREADS_MAX, 1)
 __global__ void __launch_bounds__(THREADS_MAX, 1)
     learn_rows(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
+    bale_turn::await();
     row_shared *s = (row_shared *)bale_shared::memory;
     lesson *to = lesson_of(lists, blockIdx.x);
     const cuda_frame frame = frames[blockIdx.x];

@@ -5,6 +5,7 @@
 #define BALE_KERNELS_FLOAT_STEPS_CUH
 
 #include "kernels/codec/lists.h"
+#include "kernels/codec/turn.cuh"
 #include "kernels/float/windows.cuh"
 
 namespace bale_float
@@ -273,6 +274,7 @@ __global__ void __launch_bounds__(STEP_THREADS, 5)
     lesson *s = lesson_of(lists, f);
     bool is_last = rank == 0;
 
+    bale_turn::await();
     if (threadIdx.x == 0)
         known = s->known;
     __syncthreads();

@@ -1,0 +1,22 @@
+/* Kernels that follow each other in a stream without a gap: bale_launch::start_in_turn lets a kernel
+ * begin while the one before it ends. */
+#ifndef BALE_KERNELS_CODEC_TURN_CUH
+#define BALE_KERNELS_CODEC_TURN_CUH
+
+#include <cuda_runtime.h>
+
+namespace bale_turn
+{
+/* By a block, before all else: waits for the kernels before this one, whose writes it then sees.
+ * Blocks of the next one may come, and wait, as soon as all of this one have begun. A kernel that is
+ * started in turn calls it in all blocks, since the next one relies on it. */
+__device__ inline void await()
+{
+#ifdef __CUDACC__ /* else emulated, where a launch waits: tests/cuda/emulation */
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+#endif
+}
+} // namespace bale_turn
+
+#endif
