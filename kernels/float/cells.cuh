@@ -257,12 +257,18 @@ __device__ inline bits_behind load_cell(const integers<T> &q, const cell &at, co
                                         T *values, warp_values *room)
 {
     const span mine = span_of(at.count, 32 * vector<T>::VALUES);
-    uint32_t bits = 0, total, unused = 0;
+    uint32_t bits = 0, total;
 
-    load_range(q, h, at.first - h.length, at.first, (uint4 *)(values - h.length), threadIdx.x,
-               blockDim.x, &unused);
-    load_range(q, h, at.first + mine.first, at.first + mine.end, (uint4 *)(values + mine.first),
-               bale_warp::lane(), 32, &bits);
+    /* The halo, whose bits do not count, and the cell: one copy of the code, since of few cells much
+     * of the time goes to loading instructions. */
+#pragma unroll 1
+    for (uint32_t part = 0; part < 2; part++) {
+        const int first = part == 0 ? -(int)h.length : (int)mine.first;
+        bits = 0;
+        load_range(q, h, at.first + (uint32_t)first, at.first + (part == 0 ? 0 : mine.end),
+                   (uint4 *)(values + first), part == 0 ? threadIdx.x : bale_warp::lane(),
+                   part == 0 ? blockDim.x : 32, &bits);
+    }
     const uint32_t of_warps = sum_of_warps_before(sum_of_lanes(bits), room, &total);
     return {total, of_warps};
 }

@@ -22,20 +22,22 @@ struct pattern_source {
 template <typename T>
 __device__ inline vector<T> load_patterns(const pattern_source &from, uint32_t first, uint32_t end)
 {
+    constexpr uint32_t N = vector<T>::VALUES;
     const uint8_t *at = from.at + (size_t)first * sizeof(T);
+    const uint32_t there = first < end ? min(end - first, N) : 0;
     vector<T> v = {};
 
-    if ((uintptr_t)at % sizeof(uint4) == 0 && first + vector<T>::VALUES <= end) {
+    if ((uintptr_t)at % sizeof(uint4) == 0 && there == N) {
         v.all = *(const uint4 *)at;
-#pragma unroll
-        for (unsigned k = 0; k < vector<T>::VALUES; k++)
-            v.at[k] = from.big_endian ? swapped(v.at[k]) : v.at[k];
-        return v;
+    } else if (there > 0) {
+        bale_bytes::unaligned_words<4> words;
+        words.load((const uint32_t *)((uintptr_t)at & ~(uintptr_t)3), (uintptr_t)at & 3,
+                   there * (uint32_t)sizeof(T));
+        v.all = {words.word(0), words.word(1), words.word(2), words.word(3)};
     }
 #pragma unroll
-    for (unsigned k = 0; k < vector<T>::VALUES; k++)
-        if (first + k < end)
-            v.at[k] = from.load<T>(first + k);
+    for (unsigned k = 0; k < N; k++)
+        v.at[k] = k >= there ? (T)0 : from.big_endian ? swapped(v.at[k]) : v.at[k];
     return v;
 }
 

@@ -88,47 +88,54 @@ __device__ inline void join_tile(decode_shared *s, const sections &from, uint32_
     __syncthreads();
 }
 
-/* `bits` bits, 1 or more and less than 64, from bit `at` of a cell on. Reads words that hold some
- * of them. */
-__device__ inline uint64_t load_bits(const uint8_t *cell, uint32_t at, unsigned bits)
+/* `bits` bits, 1 or more and less than those of an element, from bit `at` of a cell on. Reads words
+ * that hold some of them. */
+template <typename T> __device__ inline T load_bits(const uint8_t *cell, uint32_t at, unsigned bits)
 {
     const uint32_t *words = (const uint32_t *)cell;
     const uint32_t first = at / 32, last = (at + bits - 1) / 32;
-    const uint32_t a = __ldg(words + first), b = __ldg(words + min(first + 1, last)),
-                   c = __ldg(words + last);
-    const uint64_t both =
-        (uint64_t)__funnelshift_r(b, c, at % 32) << 32 | __funnelshift_r(a, b, at % 32);
+    const uint32_t a = __ldg(words + first), c = __ldg(words + last);
+    T x = (T)__funnelshift_r(a, c, at % 32);
 
-    return both & ((UINT64_C(1) << bits) - 1);
+    if (sizeof(T) == 8) {
+        const uint32_t b = __ldg(words + min(first + 1, last));
+        x = (T)((uint64_t)__funnelshift_r(b, c, at % 32) << 32 | __funnelshift_r(a, b, at % 32));
+    }
+    return (T)(x & (T)(((T)1 << bits) - 1));
 }
 
-/* The raw bits behind the first `there` of a vector's integers. */
+/* How many raw bits there are behind each of a vector's integers, and behind all. */
+template <typename T> struct raw_lengths {
+    uint32_t at[vector<T>::VALUES], all;
+};
+
+/* Of the first `there` of them. */
 template <typename T>
-__device__ inline uint32_t raw_bits_of_vector(const float_map &map, const vector<T> &v,
-                                              uint32_t there)
+__device__ inline raw_lengths<T> raw_lengths_of(const float_map &map, const vector<T> &v,
+                                                uint32_t there)
 {
-    uint32_t bits = 0;
+    raw_lengths<T> its;
 
+    its.all = 0;
 #pragma unroll
-    for (unsigned k = 0; k < vector<T>::VALUES; k++)
-        if (k < there)
-            bits += raw_bits_of(map, (T)(v.at[k] ^ sign_of(v.at[k])));
-    return bits;
+    for (unsigned k = 0; k < vector<T>::VALUES; k++) {
+        its.at[k] = k < there ? raw_bits_of(map, (T)(v.at[k] ^ sign_of(v.at[k]))) : 0;
+        its.all += its.at[k];
+    }
+    return its;
 }
 
-/* The patterns of the first `there` of a vector's integers, with the raw bits from bit `at` of the
- * cell on. */
+/* The patterns of a vector's integers, with the raw bits from bit `at` of the cell on. */
 template <typename T>
-__device__ inline vector<T> join_bits(const float_map &map, vector<T> v, uint32_t there,
+__device__ inline vector<T> join_bits(const float_map &map, vector<T> v, const raw_lengths<T> &its,
                                       const uint8_t *cell, uint32_t at)
 {
 #pragma unroll
     for (unsigned k = 0; k < vector<T>::VALUES; k++) {
         const T sign = sign_of(v.at[k]), a = (T)(v.at[k] ^ sign);
-        const uint32_t its = k < there ? raw_bits_of(map, a) : 0;
-        const uint64_t raw = its > 0 ? load_bits(cell, at, its) : 0;
-        v.at[k] = join_sign(map, unfix(map, a, its, raw), sign);
-        at += its;
+        const T raw = its.at[k] > 0 ? load_bits<T>(cell, at, its.at[k]) : (T)0;
+        v.at[k] = join_sign(map, unfix(map, a, its.at[k], raw), sign);
+        at += its.at[k];
     }
     return v;
 }
@@ -143,10 +150,11 @@ __device__ inline bits_behind count_bits(decode_shared *s, const T *values, cons
     const span mine = span_of(count, TILE);
     uint32_t bits = 0, total;
 
+#pragma unroll 4 /* so that some loads are under way: the values may lie in device memory */
     for (uint32_t i = mine.first + N * bale_warp::lane(); i < mine.end; i += TILE) {
         vector<T> v;
         v.all = ((const uint4 *)values)[i / N];
-        bits += raw_bits_of_vector(map, v, mine.end - i);
+        bits += raw_lengths_of(map, v, mine.end - i).all;
     }
     const uint32_t before = sum_of_warps_before(sum_of_lanes(bits), &s->room.warps, &total);
     return {total, before};
@@ -161,16 +169,20 @@ __device__ inline void take_bits(T *values, const float_map &map, uint32_t count
     const span mine = span_of(count, TILE);
     const uint32_t lane_at = N * bale_warp::lane();
     uint4 *vectors = (uint4 *)values;
+    vector<T> next = {};
 
+    if (mine.first + lane_at < mine.end)
+        next.all = vectors[(mine.first + lane_at) / N];
     for (uint32_t tile = mine.first; tile < mine.end; tile += TILE) {
         const uint32_t i = tile + lane_at, there = i < mine.end ? mine.end - i : 0;
-        vector<T> v = {};
-        if (there > 0)
-            v.all = vectors[i / N];
-        const uint32_t its = raw_bits_of_vector(map, v, there), upto = sum_upto(its);
+        const vector<T> v = next;
+        if (i + TILE < mine.end)
+            next.all = vectors[(i + TILE) / N];
+        const raw_lengths<T> its = raw_lengths_of(map, v, there);
+        const uint32_t upto = sum_upto(its.all);
         if (there > 0)
             vectors[i / N] =
-                join_bits(map, v, there, from.cell, 8 * from.bits + bits + upto - its).all;
+                join_bits(map, v, its, from.cell, 8 * from.bits + bits + upto - its.all).all;
         bits += __shfl_sync(bale_warp::ALL, upto, 31);
     }
 }

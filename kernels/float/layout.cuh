@@ -239,22 +239,22 @@ __device__ inline bool map_element(const float_map &map, T pattern, T *q, unsign
 template <typename T> __device__ inline unsigned raw_bits_of(const float_map &map, T a)
 {
     const T least = (T)((T)1 << (map.mantissa - (map.high - map.low)));
-    const unsigned length = bit_length(a);
+    const int zeros = sizeof(T) == 8 ? __clzll((long long)a) : __clz((int)a) + 32;
+    const int bits = zeros - (int)(63 - map.mantissa);
 
     if (a < least)
         return a == 0 ? 0 : map.low_bits;
-    return length > map.mantissa ? 0 : map.mantissa + 1 - length;
+    return (unsigned)max(bits, 0);
 }
 
 /* The other way, with those bits. */
-template <typename T>
-__device__ inline T unfix(const float_map &map, T a, unsigned bits, uint64_t raw)
+template <typename T> __device__ inline T unfix(const float_map &map, T a, unsigned bits, T raw)
 {
     const T least = (T)((T)1 << (map.mantissa - (map.high - map.low)));
 
     if (a < least)
-        return a == 0 ? (T)0 : (T)raw;
-    return (T)((T)((T)(map.high - 1 - bits) << map.mantissa) + (T)((T)(a << bits) | (T)raw));
+        return a == 0 ? (T)0 : raw;
+    return (T)((T)((T)(map.high - 1 - bits) << map.mantissa) + (T)((T)(a << bits) | raw));
 }
 
 /* A magnitude and a sign, all ones or zeros, to a float's pattern. */

@@ -197,9 +197,15 @@ __device__ inline uint32_t begin_column(const history<T> &h, uint32_t column, ui
                                         uint32_t order, T before[ORDER_MAX])
 {
     const uint32_t i = h.first + column, rows = min(i / stride, order);
+    T x[ORDER_MAX];
 
-    for (uint32_t k = 0; k < rows; k++)
-        (void)next_difference(h.at(i - (rows - k) * stride), before, order, k);
+#pragma unroll
+    for (uint32_t k = 0; k < ORDER_MAX; k++)
+        x[k] = k < rows ? h.at(i - (rows - k) * stride) : (T)0;
+#pragma unroll
+    for (uint32_t k = 0; k < ORDER_MAX; k++)
+        if (k < rows)
+            (void)next_difference(x[k], before, order, k);
     return rows;
 }
 
