@@ -14,6 +14,9 @@ using bale_float::row_shared;
 /* As many as there are multiprocessors: then each block has one for itself, else two share it. */
 constexpr uint32_t FEW_FRAMES = 132;
 
+/* So few that all parts of attempts run at a time. */
+constexpr uint32_t FEWEST_FRAMES = 16;
+
 /* So few that they are decoded by a block each, though a block for a chunk has less to do in all. */
 #ifndef BALE_FLOAT_FEW_CELLS
 #define BALE_FLOAT_FEW_CELLS (FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL))
@@ -46,19 +49,20 @@ cudaError_t open()
 
 cudaError_t try_step(const cuda_batch *b, uint32_t step)
 {
-    /* Of few frames, a warp for each task. */
-    const uint32_t tasks = bale_float::attempts_most(step) * bale_float::WINDOW_PAIRS;
+    /* Of few frames, a warp for each task, and of the fewest, for each part of one. */
     const uint32_t of_warp = b->frame_count > FEW_FRAMES ? 4 : 1;
+    const uint32_t parts = b->frame_count > FEWEST_FRAMES ? 1 : bale_float::parts_of(step);
+    const uint32_t tasks = bale_float::attempts_most(step) * parts * bale_float::WINDOW_PAIRS;
     const uint32_t each = tasks / (of_warp * bale_float::STEP_THREADS / 32);
 
     return bale_launch::start_in_turn(bale_float::try_step, b->frame_count * each,
                                       bale_float::STEP_THREADS, 0, b->stream, b->chunks, b->frames,
-                                      b->lists, step, each);
+                                      b->lists, step, parts, each);
 }
 
-/* Whether rows are looked for in some frames, and whether some may have planes. */
+/* Whether rows are looked for in some frames, whether some may have planes, and chunks of several. */
 struct unknown {
-    bool rows, planes;
+    bool rows, planes, inner_planes;
 };
 
 unknown find_unknown(const cuda_batch *b)
@@ -66,11 +70,24 @@ unknown find_unknown(const cuda_batch *b)
     unknown its = {};
 
     for (uint32_t f = 0; f < b->frame_count; f++) {
-        const uint64_t *dims = b->host_frames[f].field.dims;
-        its.rows = its.rows || dims[0] == 0;
-        its.planes = its.planes || dims[0] == 0 || dims[2] > 1;
+        const bale_field *field = &b->host_frames[f].field;
+        const uint32_t size = bale_field_element(field);
+        const uint64_t most = FLOAT_CHUNK / (size > 0 ? size : sizeof(uint16_t));
+        const bool planes = field->dims[0] == 0 || field->dims[2] > 1;
+        its.rows = its.rows || field->dims[0] == 0;
+        its.planes = its.planes || planes;
+        its.inner_planes = its.inner_planes || field->dims[0] == 0 ||
+                           (planes && field->dims[1] < most / field->dims[0] + 1);
     }
     return its;
+}
+
+/* Whether some frames may have attempts of the step. */
+bool may_have(const unknown &its, uint32_t step)
+{
+    return step == bale_float::STEP_PLANES || step == bale_float::STEP_ROWS_AGAIN
+               ? its.inner_planes
+               : step != bale_float::STEP_PLANES_ONLY || its.planes;
 }
 
 /* The layouts of all frames. */
@@ -84,12 +101,11 @@ cudaError_t learn(const cuda_batch *b)
                                            b->frames, b->lists);
 
     for (uint32_t step = 0; step < bale_float::STEPS && !error; step++) {
-        const bool of_planes = step > bale_float::STEP_ROWS && step < bale_float::STEP_LAST;
         if (step == bale_float::STEP_ROWS && its.rows)
             error = bale_launch::start_in_turn(bale_float::learn_rows, b->frame_count, threads,
                                                sizeof(row_shared), b->stream, b->chunks, b->frames,
                                                b->lists);
-        if (!error && (its.planes || !of_planes))
+        if (!error && may_have(its, step))
             error = try_step(b, step);
     }
     return error;

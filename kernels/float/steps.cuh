@@ -215,19 +215,29 @@ __device__ inline void write_part(lesson *s, plan *p, cuda_part *made)
 
 constexpr unsigned STEP_THREADS = 128;
 
-/* By a warp: an attempt's costs in two windows. */
-template <typename T>
-__device__ inline void try_one(lesson *s, const extent &e, const plan &p, uint32_t step, uint32_t k,
-                               uint32_t windows)
+/* Parts of an attempt, if these are tried by themselves: one for each order along rows. With planes
+ * there is one, since a window has those behind all rows that are tried. */
+__host__ __device__ constexpr uint32_t parts_of(uint32_t step)
 {
-    const attempt its = p.at(step, k);
+    return step == STEP_ROWS || step == STEP_PLANES_ONLY ? FLOAT_ORDERS : 1;
+}
+
+/* By a warp: an attempt's costs in two windows, or those of a part of it. */
+template <typename T>
+__device__ inline void try_one(lesson *s, const extent &e, const plan &p, uint32_t step,
+                               uint32_t parts, uint32_t task)
+{
+    const uint32_t windows = task % WINDOW_PAIRS, part = task / WINDOW_PAIRS % parts;
+    const uint32_t k = task / WINDOW_PAIRS / parts;
+    attempt its = p.at(step, k);
     float_layout with = p.chosen.layout;
 
-    if (its.range.least[2] > its.range.most[2])
+    const bool is_first = parts == 1 || part == its.range.least[1];
+    if (its.range.least[2] > its.range.most[2] || (parts > 1 && !its.take_part(part)))
         return;
     with.exponent = (uint16_t)its.exponent;
     with.shift = (its.exponent & FLOAT_DECIMAL) != 0 ? 0 : with.shift;
-    try_windows<T>(&s->costs[k], e, with, map_of<T>(with), windows, its);
+    try_windows<T>(&s->costs[k], e, with, map_of<T>(with), windows, its, is_first);
 }
 
 /* By a block, the last of its frame that ends: takes the best, and makes the next step ready. */
@@ -247,26 +257,24 @@ __device__ inline void end_step(lesson *s, plan *p, uint32_t step, warp_values *
 
 /* By a block: its tasks of a step. */
 __device__ inline void try_all(lesson *s, const extent &e, const plan &p, uint32_t step,
-                               uint32_t rank, uint32_t each)
+                               uint32_t parts, uint32_t rank, uint32_t each)
 {
-    const uint32_t tasks = p.count(step) * WINDOW_PAIRS;
+    const uint32_t tasks = p.count(step) * parts * WINDOW_PAIRS;
 
-    for (uint32_t task = rank * warps() + threadIdx.x / 32; task < tasks; task += each * warps()) {
-        const uint32_t k = task / WINDOW_PAIRS, windows = task % WINDOW_PAIRS;
+    for (uint32_t task = rank * warps() + threadIdx.x / 32; task < tasks; task += each * warps())
         if (p.chosen.layout.size_log2 == 1)
-            try_one<uint16_t>(s, e, p, step, k, windows);
+            try_one<uint16_t>(s, e, p, step, parts, task);
         else if (p.chosen.layout.size_log2 == 2)
-            try_one<uint32_t>(s, e, p, step, k, windows);
+            try_one<uint32_t>(s, e, p, step, parts, task);
         else
-            try_one<uint64_t>(s, e, p, step, k, windows);
-    }
+            try_one<uint64_t>(s, e, p, step, parts, task);
 }
 
-/* `each` blocks for each frame. What is known lies in shared memory, to have registers for
- * tasks. */
+/* `each` blocks for each frame; parts: of an attempt. What is known lies in shared memory, to have
+ * registers for tasks. */
 __global__ void __launch_bounds__(STEP_THREADS, 5)
     try_step(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists, uint32_t step,
-             uint32_t each)
+             uint32_t parts, uint32_t each)
 {
     __shared__ warp_values room;
     __shared__ plan known;
@@ -282,7 +290,7 @@ __global__ void __launch_bounds__(STEP_THREADS, 5)
         const cuda_frame *frame = &frames[f];
         const extent e = extent_of(frame->raw_length, chunks[frame->first].chunk_size,
                                    lists.raw + (size_t)frame->first * BALE_CUDA_CELL);
-        try_all(s, e, known, step, rank, each);
+        try_all(s, e, known, step, parts, rank, each);
         __threadfence();
         __syncthreads();
         is_last = __syncthreads_or(threadIdx.x == 0 && atomicAdd(&s->ended, 1u) == each - 1);

@@ -50,6 +50,15 @@ __device__ inline window_place window_at(const extent &e, const float_layout &l,
 struct attempt {
     uint32_t exponent, row, plane;
     float_range range;
+
+    /* The part of it with order y along rows. False: it has none. */
+    __device__ bool take_part(uint32_t y)
+    {
+        const bool has = y >= range.least[1] && y <= range.most[1];
+
+        range.least[1] = range.most[1] = (uint8_t)y;
+        return has;
+    }
 };
 
 /* A warp has two windows, and a lane four elements of one. */
@@ -157,10 +166,11 @@ __device__ inline uint32_t binomial(uint32_t n, uint32_t k)
 }
 
 /* By a warp: tries orders in two windows, one of them along z. Rows and planes before them are looked
- * at as far as the chunk has them. */
+ * at as far as the chunk has them. is_first: of an attempt's parts, whose raw bits count once. */
 template <typename T>
 __device__ inline void try_windows(attempt_costs *costs, const extent &e, const float_layout &l,
-                                   const float_map &map, uint32_t windows, const attempt &its)
+                                   const float_map &map, uint32_t windows, const attempt &its,
+                                   bool is_first)
 {
     using S = typename wide<T>::type;
     static_assert(FLOAT_ORDERS * FLOAT_ORDERS <= 32, "a lane for each pair of orders");
@@ -192,7 +202,7 @@ __device__ inline void try_windows(attempt_costs *costs, const extent &e, const 
 #pragma unroll
             for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
                 sum.at[n] = (T)(sum.at[n] + (is_there ? (T)(times * q.at[n]) : (T)0));
-            if (y == 0 && k == 0) {
+            if (y == 0 && k == 0 && is_first) {
                 bits = __reduce_add_sync(bale_warp::ALL, bits);
                 if (lane == 0 && bits > 0)
                     atomicAdd(&costs->bits, bits);
