@@ -152,9 +152,11 @@ __device__ inline bool decode_words(decode_shared *s, const layout &l, uint32_t 
     if (!__syncthreads_and(fine))
         return false;
     if (h.order > 0 && p.where != BY_ONE_BLOCK) {
-        const WORD total = sum_near(quads, partial);
+        const WORD total = sum_near(quads, h.turned, partial);
         if (threadIdx.x == 0)
             *own.total = total;
+    } else if (h.turned) {
+        turn_cell(quads);
     }
     for (uint32_t i = 1; i < h.order && p.where == IN_CELL; i++)
         sum_stride(here, count, h.strides[i], partial);

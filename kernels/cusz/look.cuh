@@ -29,7 +29,7 @@ struct decode_shared {
     };
 };
 constexpr uint32_t PLACE_BITS = 10, SEVERAL = (1 << PLACE_BITS) - 1; /* words at most */
-constexpr int32_t SMALL = 1 << (31 - 2 * PLACE_BITS); /* words of several and -words are less */
+constexpr int32_t SMALL = 1 << (31 - 2 * PLACE_BITS); /* words of several are less, or -SMALL */
 
 static_assert(sizeof(decode_shared) <= 113 << 10, "two blocks on a multiprocessor");
 
@@ -80,10 +80,9 @@ __device__ inline uint64_t several_of(const decode_shared *s, uint32_t bits)
             const uint32_t folded = token < CUSZ_CLASSES
                                         ? token - CUSZ_RUNS + 1
                                         : (4 + (token - CUSZ_CLASSES) % 4) << low | number;
-            if (count == 2 || folded >= 2 * SMALL - 1)
+            if (count == 2 || folded >= 2 * SMALL)
                 break;
-            const int32_t value = (int32_t)unfolded(folded);
-            values[1] = s->h.turned && values[1] < 0 ? -value : value;
+            values[1] = (int32_t)unfolded(folded);
             places = count == 0 ? words * (1 + (1 << PLACE_BITS))
                                 : (places & SEVERAL) | words << PLACE_BITS;
             values[0] = count == 0 ? values[1] : values[0];

@@ -91,26 +91,18 @@ template <typename WORD, bool MATCHES> class segment_reader
             const uint64_t entry = s_->several[bits_.peek(CUSZ_LOOK)];
             const uint32_t low = (uint32_t)entry, high = (uint32_t)(entry >> 32);
             const uint32_t more = low >> 4 & SEVERAL;
-            const uint32_t left = MATCHES ? count - k : min(count - k, GROUP - k % GROUP);
-            if (low == 0 || more > left) {
-                const uint32_t before = k;
+            if (low == 0 || more > count - k) {
                 k = one(k, count);
                 if (k > count)
                     return false;
-                if (k / GROUP > before / GROUP)
-                    sign_ = 0;
                 continue;
             }
             if (MATCHES && count > CELL_WORDS<WORD>)
                 for (uint32_t i = 0; i < more; i++)
                     put(k + i, 0);
-            const int32_t last = turned((int32_t)high >> 2 * PLACE_BITS);
-            put(k + (high & SEVERAL), (WORD)(number)turned((int32_t)low >> 16));
-            put(k + (high >> PLACE_BITS & SEVERAL), (WORD)(number)last);
-            if (last != 0)
-                set_sign(last < 0);
-            if (more == left)
-                sign_ = 0;
+            put(k + (high & SEVERAL), (WORD)(number)((int32_t)low >> 16));
+            put(k + (high >> PLACE_BITS & SEVERAL),
+                (WORD)(number)((int32_t)high >> 2 * PLACE_BITS));
             k += more;
             bits_.skip(low & 15);
             bits_.fill();
@@ -126,17 +118,6 @@ template <typename WORD, bool MATCHES> class segment_reader
 
   private:
     typedef typename type_of<WORD>::number number;
-
-    /* A word, negated if the last one before it in its group that is not zero is negative. */
-    template <typename VALUE> __device__ VALUE turned(VALUE value) const
-    {
-        return MATCHES ? value : (value ^ (VALUE)sign_) - (VALUE)sign_;
-    }
-
-    __device__ void set_sign(bool negative)
-    {
-        sign_ = negative && s_->h.turned ? -1 : 0;
-    }
 
     /* With matches, the window's words have those before them until they are written. */
     __device__ void put(uint32_t i, WORD word)
@@ -164,10 +145,7 @@ template <typename WORD, bool MATCHES> class segment_reader
         const uint32_t low = low_bits(token, s_->h);
         if (token < CUSZ_RUNS)
             return k + (1u << token) + bits_.take(low);
-        const WORD word = turned(word_of(token, low));
-        put(k, word);
-        if (word != 0)
-            set_sign((number)word < 0);
+        put(k, word_of(token, low));
         return k + 1;
     }
 
@@ -206,7 +184,6 @@ template <typename WORD, bool MATCHES> class segment_reader
     bit_reader bits_;
     WORD *window_;
     uint32_t begin_, upto_ = 0;
-    int32_t sign_ = 0; /* of the last word that was not zero: -1 if it turns the next one */
 };
 } // namespace bale_cusz
 

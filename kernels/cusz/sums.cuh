@@ -126,19 +126,93 @@ template <typename WORD> struct alignas(16) quad {
     WORD words[COUNT];
 };
 
-/* By a block of DECODE_THREADS: adds to each word of a cell those before it in the cell. Returns
- * the sum of all. A warp has a slice. */
-template <typename WORD> __device__ inline WORD sum_near(quad<WORD> *cell, WORD *partial)
+/* Whether the last word that is not zero, as it was before turning, is negative behind some lanes;
+ * before: ahead of them. sets: lanes with the least word, which is negative whatever is before it;
+ * odd: those of them that end with a negative word, and others that change what is before them. */
+__device__ inline bool negative_behind(uint32_t odd, uint32_t sets, bool before)
 {
-    constexpr uint32_t COUNT = quad<WORD>::COUNT;
-    constexpr uint32_t SLICE = CELL_WORDS<WORD> / COUNT / DECODE_WARPS;
-    const uint32_t warp = threadIdx.x / 32, lane = bale_warp::lane();
-    quad<WORD> *slice = cell + warp * SLICE;
-    WORD own = 0, before = 0, all = 0;
+    return sets == 0 ? before != (__popc(odd) % 2 != 0)
+                     : __popc(odd >> (31 - __clz((int)sets))) % 2 != 0;
+}
+
+/* By a warp: undoes turning, of the words of 32 quads side by side. negative: whether the last word
+ * before them in their group that is not zero is; becomes that of the last one. */
+template <typename WORD> __device__ inline void turn_back(quad<WORD> *q, bool *negative)
+{
+    constexpr uint32_t COUNT = quad<WORD>::COUNT, TOP = 8 * sizeof(WORD) - 1;
+    constexpr WORD LEAST = (WORD)1 << TOP; /* its own negative */
+    const uint32_t lower = bale_warp::lower_lanes();
+    WORD signs = 0;
+    bool least = false;
 
 #pragma unroll
-    for (uint32_t i = 0; i < SLICE; i += 32) {
-        const quad<WORD> q = slice[i + lane];
+    for (uint32_t k = 0; k < COUNT; k++) {
+        signs ^= q->words[k];
+        least = least || q->words[k] == LEAST;
+    }
+    bool odd = signs >> TOP;
+    const uint32_t sets = __ballot_sync(ALL, least);
+    if (least) {
+        odd = false;
+        for (uint32_t k = 0; k < COUNT; k++)
+            odd = q->words[k] == LEAST || odd != (q->words[k] >> TOP != 0);
+    }
+    const uint32_t odds = __ballot_sync(ALL, odd);
+    WORD sign = 0 - (WORD)negative_behind(odds & lower, sets & lower, *negative);
+    *negative = negative_behind(odds, sets, *negative);
+#pragma unroll
+    for (uint32_t k = 0; k < COUNT; k++) {
+        const WORD word = (q->words[k] ^ sign) - sign;
+        sign = word != 0 ? 0 - (word >> TOP) : sign;
+        q->words[k] = word;
+    }
+}
+
+/* Quads of a cell that a warp has. Groups do not cross them. */
+template <typename WORD>
+constexpr uint32_t SLICE = CELL_WORDS<WORD> / quad<WORD>::COUNT / DECODE_WARPS;
+static_assert(SLICE<uint64_t> * 2 % (1 << CUSZ_SEGMENT_MIN) == 0, "whole groups");
+
+/* By a warp: the lane's quad i of a slice; if words are turned, turned back and stored so. */
+template <typename WORD>
+__device__ inline quad<WORD> load_quad(quad<WORD> *slice, uint32_t i, bool turned, bool *negative)
+{
+    constexpr uint32_t QUADS = (1u << CUSZ_SEGMENT_MIN) / quad<WORD>::COUNT; /* of a group */
+    quad<WORD> *const at = slice + i + bale_warp::lane();
+    quad<WORD> q = *at;
+
+    if (turned) {
+        *negative = *negative && i % QUADS > 0;
+        turn_back(&q, negative);
+        *at = q;
+    }
+    return q;
+}
+
+/* By a block of DECODE_THREADS: turns a cell's words back. */
+template <typename WORD> __device__ inline void turn_cell(quad<WORD> *cell)
+{
+    bool negative = false;
+
+    for (uint32_t i = 0; i < SLICE<WORD>; i += 32)
+        (void)load_quad(cell + threadIdx.x / 32 * SLICE<WORD>, i, true, &negative);
+    __syncthreads();
+}
+
+/* By a block of DECODE_THREADS: turns a cell's words back, if they are turned, and adds to each
+ * those before it in the cell. Returns the sum of all. A warp has a slice. */
+template <typename WORD>
+__device__ inline WORD sum_near(quad<WORD> *cell, bool turned, WORD *partial)
+{
+    constexpr uint32_t COUNT = quad<WORD>::COUNT;
+    const uint32_t warp = threadIdx.x / 32, lane = bale_warp::lane();
+    quad<WORD> *slice = cell + warp * SLICE<WORD>;
+    WORD own = 0, before = 0, all = 0;
+    bool negative = false;
+
+#pragma unroll
+    for (uint32_t i = 0; i < SLICE<WORD>; i += 32) {
+        const quad<WORD> q = load_quad(slice, i, turned, &negative);
 #pragma unroll
         for (uint32_t k = 0; k < COUNT; k++)
             own += q.words[k];
@@ -152,7 +226,7 @@ template <typename WORD> __device__ inline WORD sum_near(quad<WORD> *cell, WORD 
         all += partial[k];
     }
 #pragma unroll 4
-    for (uint32_t i = 0; i < SLICE; i += 32) {
+    for (uint32_t i = 0; i < SLICE<WORD>; i += 32) {
         quad<WORD> q = slice[i + lane];
 #pragma unroll
         for (uint32_t k = 1; k < COUNT; k++)

@@ -29,6 +29,7 @@ enum kind {
     SLOW,     /* one-dimensional, hardly changing */
     NOISE,    /* 12 bits each */
     AGAIN,    /* the same again and again, at distances in and out of reach */
+    EDGES,    /* the greatest and the least, between which is the least word of f32 */
     KINDS,
     BURST /* few that are not zero, but for one burst: in add_burst */
 };
@@ -54,6 +55,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
         return random % 300 ? 0 : (double)(random >> 20 & 4095);
     case WILD:
         return (double)((int64_t)random >> (random & 63));
+    case EDGES:
+        return copysign(0x1p30 - (random % 4 ? 0 : 64), random % 16 / 4 ? before : -before);
     case PULSES:
         return i % 9973 == 9972;
     case EXACT:
