@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 
-int bale_open_now(const char *path, int flags)
+int bale_open_now_at(int directory, const char *path, int flags)
 {
-    int fd = open(path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    int fd = openat(directory, path, flags | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 
     if (fd >= 0)
         /* On some file systems, reads with O_NONBLOCK do not wait for data. */
@@ -13,4 +13,9 @@ int bale_open_now(const char *path, int flags)
     else if (errno == EAGAIN)
         errno = EBUSY;
     return fd;
+}
+
+int bale_open_now(const char *path, int flags)
+{
+    return bale_open_now_at(AT_FDCWD, path, flags);
 }

@@ -12,25 +12,23 @@
 #include "fs/cache/rounds.h"
 #include "kernels/base/lock.h"
 
-int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
-                   const char *label, struct bale_file **out, char *feature)
+int bale_file_open_known(struct bale_volume *volume, int fd, const struct stat *backing,
+                         const struct bale_container_attr *defaults, const char *label,
+                         struct bale_file **out, char *feature)
 {
-    struct bale_io *io = NULL;
-    struct stat st;
-    int err = fstat(fd, &st) == 0 ? bale_io_open_fd(fd, &io) : bale_err_from_errno(errno);
+    struct bale_io *io;
+    int err = bale_io_open_fd(fd, &io);
 
-    if (err != BALE_OK) {
-        close(fd);
+    if (err != BALE_OK)
         return err;
-    }
-    if (volume->config.modes_in_container && st.st_mode & (S_ISUID | S_ISGID))
+    if (volume->config.modes_in_container && backing->st_mode & (S_ISUID | S_ISGID))
         bale_io_keep_set_id(io);
     if (volume->config.remote)
         bale_io_set_remote(io);
     struct bale_container *container;
     struct bale_container_attr empty = *defaults;
-    empty.mtime = bale_nanoseconds_of(st.st_mtim);
-    bool is_empty = st.st_size == 0 && !volume->config.follows;
+    empty.mtime = bale_nanoseconds_of(backing->st_mtim);
+    bool is_empty = backing->st_size == 0 && !volume->config.follows;
     err = is_empty ? bale_container_open_empty(io, &volume->config, &empty, &container)
                    : bale_container_open(io, &volume->config, &empty, &container, feature);
     if (err != BALE_OK)
@@ -48,24 +46,37 @@ int bale_file_open(struct bale_volume *volume, int fd, const struct bale_contain
     file->volume = volume;
     file->container = container;
     file->fd = fd;
-    file->ino = st.st_ino;
+    file->ino = backing->st_ino;
     file->label = copy;
     if (is_empty)
-        file->ctime_before = st.st_ctim;
+        file->ctime_before = backing->st_ctim;
     file->size = attr.size;
-    file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : st.st_mtim;
+    file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : backing->st_mtim;
     file->changes_end = &file->changes;
     file->setting = attr.setting;
     bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
-    atomic_init(&file->user, st.st_uid);
+    atomic_init(&file->user, backing->st_uid);
     atomic_init(&file->stamp, bale_container_stamp(container));
     bale_short_lock_init(&file->lock);
     bale_file_count_container(file);
     bale_volume_add_file(file);
     *out = file;
     return BALE_OK;
+}
+
+int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
+                   const char *label, struct bale_file **out, char *feature)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) != 0) {
+        int err = bale_err_from_errno(errno);
+        close(fd);
+        return err;
+    }
+    return bale_file_open_known(volume, fd, &st, defaults, label, out, feature);
 }
 
 void bale_file_relabel(struct bale_file *file, const char *label)

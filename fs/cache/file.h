@@ -29,6 +29,10 @@ typedef void bale_file_done(void *arg, int64_t result);
  * or NULL. */
 int bale_file_open(struct bale_volume *volume, int fd, const struct bale_container_attr *defaults,
                    const char *label, struct bale_file **file, char *feature);
+/* The same where the caller has just read the attributes of fd. */
+int bale_file_open_known(struct bale_volume *volume, int fd, const struct stat *backing,
+                         const struct bale_container_attr *defaults, const char *label,
+                         struct bale_file **file, char *feature);
 void bale_file_relabel(struct bale_file *file, const char *label);
 
 struct bale_file *bale_file_ref(struct bale_file *file);

@@ -19,11 +19,16 @@ struct bale_proc_path bale_proc_path(int fd)
     return path;
 }
 
+int bale_backing_open_at(int directory, const char *path, int flags)
+{
+    int fd = bale_open_now_at(directory, path, flags | O_NOATIME);
+
+    return fd < 0 && errno == EPERM ? bale_open_now_at(directory, path, flags) : fd;
+}
+
 int bale_backing_open(const char *path, int flags)
 {
-    int fd = bale_open_now(path, flags | O_NOATIME);
-
-    return fd < 0 && errno == EPERM ? bale_open_now(path, flags) : fd;
+    return bale_backing_open_at(AT_FDCWD, path, flags);
 }
 
 bool bale_backing_retry(struct bale_mount *mount, int fd)

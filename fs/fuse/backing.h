@@ -15,6 +15,7 @@ struct bale_proc_path bale_proc_path(int fd);
 /* bale_open_now, with O_NOATIME where the file's owner allows it, because the daemon's own reads of
  * a container are no accesses to the file. -1 and errno. */
 int bale_backing_open(const char *path, int flags);
+int bale_backing_open_at(int directory, const char *path, int flags); /* as openat(2) */
 
 /* After a call that returns a descriptor: true if it failed because descriptors ran out and some
  * were closed, so that the caller shall try again. May wait until files are closed; call it without

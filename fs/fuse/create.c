@@ -167,7 +167,7 @@ static void create_begin(fuse_req_t req, struct bale_node *dir, const char *name
                         attr->extent != mount->defaults.extent ||
                         attr->setting.codec != mount->defaults.setting.codec ||
                         attr->setting.parameter != mount->defaults.setting.parameter;
-    bale_use_begin_created(&op->use, fd, attr, settings_new);
+    bale_use_begin_created(&op->use, fd, &op->made, attr, settings_new);
 }
 
 /* The file's mode, the mode to make its container with (*backing), and its settings. dir_fd is

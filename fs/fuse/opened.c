@@ -208,12 +208,21 @@ static bool take_share(struct bale_mount *mount, const struct bale_node *node)
     return share != BALE_SHARE_NONE;
 }
 
-static void use_begin(struct bale_use *use, int fd, const struct bale_container_attr *defaults,
-                      bool settings_new)
+/* The file of a use that has just been made. */
+struct created {
+    int fd;
+    const struct stat *backing;
+    const struct bale_container_attr *defaults;
+    bool settings_new;
+};
+
+/* created: NULL for another file. */
+static void use_begin(struct bale_use *use, const struct created *created)
 {
     struct bale_mount *mount = use->mount;
     struct bale_node *node = use->node;
     enum { READY, WAIT, OPEN, FAIL } then = WAIT;
+    int fd = created ? created->fd : -1;
     int e = 0;
 
     use->next = NULL;
@@ -229,10 +238,12 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
         opened->waiters = use;
     } else if (may_open && (opened = opened_create(mount, node))) {
         opened->waiters = use;
-        opened->fd = fd;
-        opened->settings_new = settings_new;
-        if (defaults)
-            opened->defaults = *defaults;
+        if (created) {
+            opened->fd = fd;
+            opened->backing = *created->backing;
+            opened->settings_new = created->settings_new;
+            opened->defaults = *created->defaults;
+        }
         fd = -1;
         then = OPEN;
     } else {
@@ -254,13 +265,13 @@ static void use_begin(struct bale_use *use, int fd, const struct bale_container_
 
 void bale_use_begin(struct bale_use *use)
 {
-    use_begin(use, -1, NULL, false);
+    use_begin(use, NULL);
 }
 
-void bale_use_begin_created(struct bale_use *use, int fd,
+void bale_use_begin_created(struct bale_use *use, int fd, const struct stat *backing,
                             const struct bale_container_attr *defaults, bool settings_new)
 {
-    use_begin(use, fd, defaults, settings_new);
+    use_begin(use, &(struct created){fd, backing, defaults, settings_new});
 }
 
 bool bale_use_hold(struct bale_mount *mount, struct bale_node *node)

@@ -13,8 +13,8 @@ struct bale_use;
 
 /* node->opened. Guarded by mount->opened_lock, except: a caller that has a use may read mount,
  * node, file and writable without it; while the file is being opened or closed, the thread
- * that does so may use fd, writable and defaults, and read last, without it; user does not change;
- * unlinked and accessed are atomic. */
+ * that does so may use fd, backing, writable and defaults, and read last, without it; user does not
+ * change; unlinked and accessed are atomic. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */
@@ -31,8 +31,9 @@ struct bale_opened {
     /* Those that write through the kernel's cache, which would go on showing what was not rounded.
      * Read without the lock. */
     atomic_uint cached_writers;
-    int fd;     /* given by bale_use_begin_created, or -1 */
-    uid_t user; /* who has the descriptors in mount->files: the first to use the file */
+    int fd;              /* given by bale_use_begin_created, or -1 */
+    struct stat backing; /* what fd refers to */
+    uid_t user;          /* who has the descriptors in mount->files: the first to use the file */
     struct bale_container_attr defaults;
     struct bale_file_attr last; /* in BALE_OPENED_CLOSING: the attributes before the close */
     void *capability;           /* security.capability as set since the open (capability.h) */
@@ -62,8 +63,9 @@ struct bale_use {
     int e;
 };
 void bale_use_begin(struct bale_use *use);
-/* For a file just made: fd is open for reading and writing, and owned from here on. */
-void bale_use_begin_created(struct bale_use *use, int fd,
+/* For a file just made: fd is open for reading and writing, and owned from here on; backing: its
+ * attributes. */
+void bale_use_begin_created(struct bale_use *use, int fd, const struct stat *backing,
                             const struct bale_container_attr *defaults, bool settings_new);
 void bale_use_end(struct bale_mount *mount, struct bale_node *node);
 /* One more use of a file that is open. False: it is not. node may be NULL. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -11,25 +12,68 @@
 
 #define LABEL_MAX 512
 
-static int open_backing(struct bale_mount *mount, struct bale_node *node, bool *writable, int *fd)
+/* Opens path in a directory, for writing if possible; sets opened->writable. */
+static int open_path(struct bale_opened *opened, int directory, const char *path, int flags)
 {
-    int path_fd;
-    int e = bale_node_pin(mount->nodes, node, &path_fd);
+    struct bale_mount *mount = opened->mount;
+    int fd;
 
-    if (e)
-        return e;
-    struct bale_proc_path path = bale_proc_path(path_fd);
-    *writable = !mount->read_only;
+    opened->writable = !mount->read_only;
     do {
-        *fd = *writable ? bale_backing_open(path.text, O_RDWR) : -1;
-        if (*fd < 0 && (!*writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
+        fd = opened->writable ? bale_backing_open_at(directory, path, O_RDWR | flags) : -1;
+        if (fd < 0 && (!opened->writable || errno == EACCES || errno == EPERM || errno == EROFS)) {
             /* The container may belong to another user or be immutable; it can still be read. */
-            *writable = false;
-            *fd = bale_backing_open(path.text, O_RDONLY);
+            opened->writable = false;
+            fd = bale_backing_open_at(directory, path, O_RDONLY | flags);
         }
-    } while (bale_backing_retry(mount, *fd));
-    e = *fd < 0 ? errno : bale_node_check_copied(mount->nodes, node, *fd);
+    } while (bale_backing_retry(mount, fd));
+    return fd;
+}
+
+/* Opens a node by its name, for which it needs no descriptor of its own. False: that fails, or the
+ * name leads to another file by now. */
+static bool open_named(struct bale_opened *opened, int *fd)
+{
+    struct bale_nodes *nodes = opened->mount->nodes;
+    struct bale_node *dir;
+    char *name;
+    int dir_fd;
+
+    if (bale_node_locate(nodes, opened->node, &dir, &name) != 0)
+        return false;
+    *fd = -1;
+    if (bale_node_pin(nodes, dir, &dir_fd) == 0) {
+        *fd = open_path(opened, dir_fd, name, O_NOFOLLOW);
+        bale_node_unpin(nodes, dir);
+    }
+    bool same = *fd >= 0 && bale_node_is_at(nodes, opened->node, *fd, &opened->backing);
+    if (*fd >= 0 && !same)
+        close(*fd);
+    bale_node_unref(nodes, dir);
+    free(name);
+    return same;
+}
+
+/* Opens the container and reads opened->backing. */
+static int open_backing(struct bale_opened *opened, int *fd)
+{
+    struct bale_mount *mount = opened->mount;
+    struct bale_node *node = opened->node;
+    int path_fd;
+
+    if (!bale_node_pin_open(mount->nodes, node, &path_fd)) {
+        /* Beside a writer the name may lead to another file all the time. */
+        if (!mount->beside && open_named(opened, fd))
+            return 0;
+        int e = bale_node_pin(mount->nodes, node, &path_fd);
+        if (e)
+            return e;
+    }
+    *fd = open_path(opened, AT_FDCWD, bale_proc_path(path_fd).text, 0);
+    int e = *fd < 0 ? errno : bale_node_check_copied(mount->nodes, node, *fd);
     bale_node_unpin(mount->nodes, node);
+    if (!e && fstat(*fd, &opened->backing) != 0)
+        e = errno;
     if (e && *fd >= 0) {
         close(*fd);
         *fd = -1;
@@ -85,7 +129,7 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
     char label[LABEL_MAX];
     char feature[5] = "";
     int fd = opened->fd;
-    int e = fd >= 0 ? 0 : open_backing(mount, node, &opened->writable, &fd);
+    int e = fd >= 0 ? 0 : open_backing(opened, &fd);
 
     if (e)
         return e;
@@ -96,7 +140,8 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
     if (!mount->read_only && marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
         bale_capability_save(opened, path.text);
     bale_node_path(mount->nodes, node, label, sizeof label);
-    int err = bale_file_open(mount->volume, fd, &opened->defaults, label, file, feature);
+    int err = bale_file_open_known(mount->volume, fd, &opened->backing, &opened->defaults, label,
+                                   file, feature);
     if (err == BALE_E_NOENT)
         return bale_backing_look_again(mount, node, ENOENT);
     if (err != BALE_OK) {

@@ -94,6 +94,11 @@ void bale_node_forget(struct bale_nodes *nodes, struct bale_node *node, uint64_t
  * bale_node_unpin. */
 int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd);
 void bale_node_unpin(struct bale_nodes *nodes, struct bale_node *node);
+/* Pins the node's descriptor if it has one. */
+bool bale_node_pin_open(struct bale_nodes *nodes, struct bale_node *node, int *fd);
+/* Whether fd refers to the node's inode; *st: its attributes. */
+bool bale_node_is_at(const struct bale_nodes *nodes, const struct bale_node *node, int fd,
+                     struct stat *st);
 
 /* ---- Finding ---- */
 

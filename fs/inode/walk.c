@@ -69,18 +69,18 @@ int bale_node_open_at(struct bale_nodes *nodes, int dir_fd, const char *name, in
     return *fd < 0 ? errno : 0;
 }
 
-static bool same_inode(const struct bale_nodes *nodes, const struct bale_node *node, int fd)
+bool bale_node_is_at(const struct bale_nodes *nodes, const struct bale_node *node, int fd,
+                     struct stat *st)
 {
-    struct stat st = {.st_ino = 0};
     int64_t btime = 0;
 
-    return bale_stat_fd(fd, &st, &btime) == 0 && st.st_dev == nodes->device &&
-           st.st_ino == node->ino && ((st.st_mode ^ node->mode) & S_IFMT) == 0 &&
+    *st = (struct stat){.st_ino = 0};
+    return bale_stat_fd(fd, st, &btime) == 0 && st->st_dev == nodes->device &&
+           st->st_ino == node->ino && ((st->st_mode ^ node->mode) & S_IFMT) == 0 &&
            (!btime || !node->btime || btime == node->btime);
 }
 
-/* Pins the node's descriptor if it has one. */
-static bool pin_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
+bool bale_node_pin_open(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     pthread_mutex_lock(&nodes->lock);
     bool open = node->fd >= 0;
@@ -102,8 +102,9 @@ static int open_in_parent(struct bale_nodes *nodes, struct bale_node *node, int 
         strncpy(name, node->name, BALE_NODE_NAME_MAX);
     pthread_mutex_unlock(&nodes->lock);
     int found = -1;
+    struct stat st;
     int err = name[0] ? bale_node_open_at(nodes, parent_fd, name, &found) : ESTALE;
-    if (!err && !same_inode(nodes, node, found))
+    if (!err && !bale_node_is_at(nodes, node, found, &st))
         err = ESTALE;
     pthread_mutex_lock(&nodes->lock);
     if (node->fd < 0 && !err) {
@@ -167,11 +168,12 @@ int bale_node_open_number(struct bale_nodes *nodes, uint64_t number, int *fd)
 static int open_by_number(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
     int found;
+    struct stat st;
     int err = bale_node_open_number(nodes, node->number, &found);
 
     if (err)
         return err;
-    if (!same_inode(nodes, node, found)) {
+    if (!bale_node_is_at(nodes, node, found, &st)) {
         close(found);
         return ESTALE;
     }
@@ -229,7 +231,7 @@ static bool await_rename(struct bale_nodes *nodes, uint64_t *renamed)
 
 int bale_node_pin(struct bale_nodes *nodes, struct bale_node *node, int *fd)
 {
-    if (pin_open(nodes, node, fd))
+    if (bale_node_pin_open(nodes, node, fd))
         return 0;
     pthread_mutex_lock(&nodes->lock);
     uint64_t renamed = nodes->renamed;

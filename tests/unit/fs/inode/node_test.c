@@ -178,6 +178,7 @@ static void test_listed(void)
 {
     struct bale_node *root = bale_nodes_root(nodes), *node, *other;
     struct stat st;
+    int own;
 
     CHECK_EQ(make("listed"), 0);
     CHECK_EQ(make("other"), 0);
@@ -190,7 +191,13 @@ static void test_listed(void)
     CHECK_EQ_U(st.st_ino, ino);
     CHECK_EQ_U(open_descriptors(), before);
     CHECK(!bale_node_is_remembered(nodes, ino));
+    CHECK(!bale_node_pin_open(nodes, node, &own));
+    CHECK(bale_node_is_at(nodes, node, fd, &st));
+    CHECK_EQ_U(st.st_ino, ino);
+    CHECK(!bale_node_is_at(nodes, node, wrong, &st));
     CHECK_EQ(reach(node, ino), 0);
+    CHECK(bale_node_pin_open(nodes, node, &own));
+    bale_node_unpin(nodes, node);
     REQUIRE(bale_node_listed(nodes, root, "listed", ino, fd, &other, &st) == 0);
     CHECK(other == node && find(root, "listed") == node);
     bale_node_unref(nodes, node);
