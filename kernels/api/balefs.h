@@ -17,8 +17,9 @@
  *     bale_context_destroy(context);
  *
  * A GPU does the work if the context asks for it (struct bale_context_params). Every engine reads
- * the streams of every other. gpulz, culzss, fsst, float, cusz and store give the same bytes on all; zstd
- * and lz4 come from another library on a GPU, and give other bytes that decompress to the same.
+ * the streams of every other. gpulz, culzss, fsst, float, cusz and store give the same bytes on
+ * all; zstd and lz4 come from another library on a GPU, and give other bytes that decompress to the
+ * same.
  *
  * Then in, out.data or both may also be memory of a GPU (from cudaMalloc and its like, in a primary
  * context, as the CUDA runtime uses it):

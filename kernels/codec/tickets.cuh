@@ -1,8 +1,11 @@
-/* Blocks of a kernel that wait for each other. Each works on the cell of the ticket that it takes
- * instead of that of its index, so the blocks of all earlier tickets have begun. A block may wait for
- * them, and for up to TOGETHER - 1 later ones: these begin as soon as others end, if the device
- * runs more blocks at a time than may wait for later ones. Of all kernels that run at a time so many
- * may wait: TOGETHER - 1 for each batch that an engine computes (kernels/cuda/waiting.cu). */
+/* Tickets for kernels whose blocks wait for each other. A block takes a ticket, and works on the
+ * cell of that number instead of that of its index. So the blocks with earlier tickets have begun,
+ * and it may wait for them.
+ *
+ * It may also wait for the next TOGETHER - 1 tickets. Their blocks begin once other blocks end, so
+ * the device must run more blocks at a time than wait for later tickets. Of each
+ * batch at most TOGETHER - 1 do, and kernels/cuda/waiting.cu limits how many engines compute such
+ * batches at a time. */
 #ifndef BALE_KERNELS_CODEC_TICKETS_CUH
 #define BALE_KERNELS_CODEC_TICKETS_CUH
 

@@ -97,10 +97,10 @@ cudaError_t bale_cuda_in_workspace(struct bale_cuda_slot *slot, enum cuda_codec 
                                    uint32_t count, bale_cuda_step *step);
 void bale_cuda_leave_workspace(struct bale_cuda_slot *slot);
 
-/* waiting.cu: whether the device has multiprocessors enough for one engine more of this process whose
- * kernels' blocks wait for each other (kernels/codec/tickets.cuh). If so it counts until it leaves.
- * Engines of other processes take turns with it, unless MPS runs them at the same time: then all of
- * them have to be so few. */
+/* waiting.cu: whether the device has multiprocessors enough for one engine more of this process
+ * whose kernels' blocks wait for each other (kernels/codec/tickets.cuh). If so it counts until it
+ * leaves. Engines of other processes take turns with it, unless MPS runs them at the same time:
+ * then all of them have to be so few. */
 bool bale_cuda_enter_waiting(int ordinal);
 void bale_cuda_leave_waiting(int ordinal);
 

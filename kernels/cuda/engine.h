@@ -224,9 +224,9 @@ struct bale_item *bale_cuda_list_of(struct cuda_worker *worker);
 
 /* devices.c */
 
-/* Whether *share, the memory that the engine takes of the device, is free, besides what it has there:
- * BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs on the
- * device lose nothing. With pinning, if there are threads. */
+/* Whether *share, the memory that the engine takes of the device, is free, besides what it has
+ * there: BALE_OK, or BALE_E_NOMEM with why. No more is taken than is free, so that other programs
+ * on the device lose nothing. With pinning, if there are threads. */
 int bale_cuda_check_free(const struct cuda_engine *engine, unsigned device, uint64_t *share,
                          struct bale_reason *why);
 /* Whether another program needs the memory that this one would take again. Calls the driver:

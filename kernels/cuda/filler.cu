@@ -1,5 +1,5 @@
 /* bale_gpu_filler: a program that fills a GPU, with work or with data. balefs bench engine --beside
- * runs it beside the engine, and says how much work was done.
+ * runs it beside the engine, and measures how much speed each costs the other.
  *
  * usage: bale_gpu_filler compute|memory SECONDS [DEVICE]
  *        bale_gpu_filler hold MIB [DEVICE]

@@ -2,8 +2,8 @@
  *
  *     void bale_cuda_fault_set(const char *name);
  *
- * Any thread may call it at any time. From then on the fault of this name, a string literal, happens;
- * NULL: none.
+ * Any thread may call it at any time. From then on the fault of this name, a string literal,
+ * happens; NULL: none.
  *
  *   nomem   a batch finds no memory            launch   a batch cannot be launched
  *   alloc   only 64 MiB can be allocated       stray    a kernel writes where it must not

@@ -26,7 +26,8 @@ static bool acquire_gpu(struct bale_dispatch *d)
     return false;
 }
 
-/* Work came while there is no GPU engine: one that was refused for lack of memory is tried again. */
+/* Work came while there is no GPU engine: one that was refused for lack of memory is tried
+ * again. */
 static void wake_opener(struct bale_dispatch *d)
 {
     if (!atomic_load_explicit(&d->awaits_work, memory_order_relaxed))

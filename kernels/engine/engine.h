@@ -57,8 +57,10 @@ struct bale_item {
     bool background;
     /* In, of a decode: this process made the frame, and nobody else can have changed it. */
     bool trusted;
-    bool collected; /* the engine's: run_inline left it to submit, after looking at all of it */
-    void *owner;    /* the caller's */
+    /* The engine's: set by run_inline when it leaves the item to submit, which then need not ask
+     * again. */
+    bool collected;
+    void *owner;            /* the caller's */
     struct bale_item *next; /* the engine's between submit and done; else the caller's */
 };
 

@@ -161,7 +161,7 @@ struct bale_gpu_trial {
     int status;
     size_t measured; /* the first so many chunks: as many as a batch has room for */
     uint64_t stored; /* bytes of those and of their extents' parts; a chunk that is stored raw
-                      * counts with its raw length, and so does an extent whose part gains nothing */
+                      * counts with its raw length, as does an extent whose part gains nothing */
     uint64_t encode_ns, decode_ns;
 };
 

@@ -96,7 +96,8 @@ void bale_work_queue_offer(struct bale_work_queue *queue, struct bale_item *item
 struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned work, uint64_t most,
                                         unsigned *count, uint64_t *bytes);
 
-/* Offered items of the kinds of which not all are reserved: that many workers, or fewer, find one. */
+/* Offered items of the kinds of which not all are reserved: that many workers, or fewer, find
+ * one. */
 unsigned bale_work_queue_takable(const struct bale_work_queue *queue);
 
 /* Wakes sleeping workers for so many items. */
