@@ -137,6 +137,8 @@ void bale_dispatch_submit(struct bale_engine *engine, struct bale_item *list)
 
     if (!acquire_gpu(d)) {
         wake_opener(d);
+        for (struct bale_item *item = list; item; item = item->next)
+            item->collected = false;
         bale_engine_submit(d->cpu, list);
         return;
     }
@@ -177,8 +179,9 @@ bool bale_dispatch_run_inline(struct bale_engine *engine, struct bale_item *item
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
-    if (atomic_load_explicit(&d->in_use, memory_order_relaxed) &&
-        (item->kind != BALE_ITEM_DECODE || should_wait_for_batch(d, item)))
+    if (!atomic_load_explicit(&d->in_use, memory_order_relaxed))
+        wake_opener(d);
+    else if (item->kind != BALE_ITEM_DECODE || should_wait_for_batch(d, item))
         return false;
     return bale_engine_run_inline(d->cpu, item, scratch);
 }

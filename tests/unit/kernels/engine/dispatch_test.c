@@ -268,8 +268,26 @@ static void test_release_and_wake(void)
     rig_stop(&rig);
 }
 
+/* How word of work comes. */
+enum word { BY_WAKE, BY_SUBMIT, BY_RUN_INLINE };
+
+static void bring_work(struct rig *rig, enum word word, struct piece *piece, sem_t *finished)
+{
+    struct bale_scratch *scratch = NULL;
+
+    if (word == BY_WAKE)
+        bale_dispatch_wake_gpu(rig->engine);
+    if (word == BY_SUBMIT)
+        piece_do(rig, piece, finished);
+    if (word != BY_RUN_INLINE)
+        return;
+    REQUIRE(bale_scratch_create(&scratch) == BALE_OK);
+    (void)bale_engine_run_inline(rig->engine, &piece->item, scratch);
+    bale_scratch_destroy(scratch);
+}
+
 /* A GPU without memory is tried again when work comes, and the log has its refusal once. */
-static void test_full(const char *faults, bool by_wake)
+static void test_full(const char *faults, enum word word)
 {
     struct bale_reason why;
     struct piece piece;
@@ -283,13 +301,12 @@ static void test_full(const char *faults, bool by_wake)
     CHECK_EQ_STR(rig_said,
                  "GPU: its memory is full: the CPU does everything: later work tries it again");
     piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    piece.item.collected = true; /* while there was one */
     piece_do(&rig, &piece, &finished);
+    CHECK(!piece.item.collected);
     CHECK_EQ_U(rig_stats(&rig).cpu.items, 1);
     while (sem_trywait(&rig.opened) != 0) {
-        if (by_wake)
-            bale_dispatch_wake_gpu(rig.engine);
-        else
-            piece_do(&rig, &piece, &finished);
+        bring_work(&rig, word, &piece, &finished);
         usleep(10000);
     }
     CHECK(rig_stats(&rig).used);
@@ -353,8 +370,9 @@ int main(int argc, char **argv)
     test_destroy("any,delay=5000");
     test_destroy("any,batch,delay=1000");
     test_release_and_wake();
-    test_full("any,full=2", false);
-    test_full("any,full=1", true);
+    test_full("any,full=2", BY_SUBMIT);
+    test_full("any,full=1", BY_WAKE);
+    test_full("any,full=1", BY_RUN_INLINE);
     test_full_for_good();
     return check_result();
 }
