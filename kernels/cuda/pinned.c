@@ -66,21 +66,24 @@ static void publish_longest(struct cuda_pinned *pinned)
     for (size_t i = 0; i < pinned->merged_count; i++)
         if (pinned->merged[i].size > longest.size)
             longest = pinned->merged[i];
-    __atomic_store_n(&pinned->longest_end, 0, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&pinned->longest_version, 1, __ATOMIC_SEQ_CST);
     __atomic_store_n(&pinned->longest_begin, (uintptr_t)longest.memory, __ATOMIC_SEQ_CST);
-    __atomic_store_n(&pinned->longest_end, (uintptr_t)longest.memory + longest.size,
-                     __ATOMIC_SEQ_CST);
+    __atomic_store_n(&pinned->longest_size, longest.size, __ATOMIC_SEQ_CST);
+    __atomic_add_fetch(&pinned->longest_version, 1, __ATOMIC_SEQ_CST);
 }
 
 /* Whether the memory is in the longest range; false also while that changes. */
 static bool is_in_longest(struct cuda_pinned *pinned, const void *memory, size_t size)
 {
-    uintptr_t at = (uintptr_t)memory;
-    uintptr_t end = __atomic_load_n(&pinned->longest_end, __ATOMIC_SEQ_CST);
+    unsigned version = __atomic_load_n(&pinned->longest_version, __ATOMIC_SEQ_CST);
     uintptr_t begin = __atomic_load_n(&pinned->longest_begin, __ATOMIC_SEQ_CST);
+    size_t longest = __atomic_load_n(&pinned->longest_size, __ATOMIC_SEQ_CST);
+    bool changes =
+        version % 2 == 1 || __atomic_load_n(&pinned->longest_version, __ATOMIC_SEQ_CST) != version;
+    uintptr_t at = (uintptr_t)memory;
 
-    return at >= begin && at <= end && size <= end - at &&
-           __atomic_load_n(&pinned->longest_end, __ATOMIC_SEQ_CST) == end;
+    return !changes && at >= begin && at - begin < longest && size > 0 &&
+           size <= longest - (at - begin);
 }
 
 static void merge(struct cuda_pinned *pinned)

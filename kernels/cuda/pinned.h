@@ -14,7 +14,7 @@ struct cuda_range {
 };
 
 struct cuda_pinned {
-    pthread_mutex_t mutex; /* guards the rest */
+    pthread_mutex_t mutex; /* guards the rest, of longest_* only the changes */
     struct cuda_range *ranges;
     size_t count;
     size_t capacity;
@@ -22,9 +22,13 @@ struct cuda_pinned {
     struct cuda_range *merged; /* these, sorted, ranges that touch put together */
     size_t merged_count;
     size_t merged_capacity;
-    /* The longest of the merged ones, read without the mutex: end, begin, and end again, which is 0
-     * while they change. The arena is one range, so nearly every question ends here. */
-    uintptr_t longest_begin, longest_end;
+    /* The longest of the merged ones, read without the mutex by sequentially consistent
+     * operations. The version is odd while the range changes: what was read is one range if the
+     * version was even before and is the same after. The arena is one range, so nearly every
+     * question ends here. */
+    unsigned longest_version;
+    uintptr_t longest_begin;
+    size_t longest_size;
 };
 
 /* init: nothing is pinned. destroy frees the lists and unpins nothing. */

@@ -1,4 +1,6 @@
-/* Which items a device takes first: those whose memory is near. */
+/* Which items a device takes first: those whose memory is near. And which memory is pinned. */
+#include <pthread.h>
+
 #include "format/err.h"
 #include "kernels/cuda/engine.h"
 #include "tests/check.h"
@@ -81,6 +83,41 @@ static void test_gap(void)
     bale_cuda_pinned_destroy(&pinned);
 }
 
+enum { SHORT = 100, APART = 1000, CHANGES = 100000 };
+
+static uint8_t changing[2 * APART];
+static struct cuda_pinned pinned_now;
+static bool changed;
+
+/* The longest range is the first, or with the second usable too, that. */
+static void *change_longest(void *unused)
+{
+    (void)unused;
+    for (size_t i = 0; i < CHANGES; i++)
+        bale_cuda_pinned_set_usable(&pinned_now, 1 + i % 2);
+    __atomic_store_n(&changed, true, __ATOMIC_SEQ_CST);
+    return NULL;
+}
+
+/* While the longest range changes nobody sees the begin of one with the size of the other. */
+static void test_change(void)
+{
+    unsigned wrong = 0;
+    pthread_t thread;
+
+    bale_cuda_pinned_init(&pinned_now);
+    REQUIRE(bale_cuda_pinned_add(&pinned_now, changing, SHORT, 0) == BALE_OK);
+    REQUIRE(bale_cuda_pinned_add(&pinned_now, changing + APART, 2 * SHORT, 0) == BALE_OK);
+    REQUIRE(pthread_create(&thread, NULL, change_longest, NULL) == 0);
+    while (!__atomic_load_n(&changed, __ATOMIC_SEQ_CST)) {
+        wrong += bale_cuda_pinned_has(&pinned_now, changing + SHORT, SHORT);
+        wrong += !bale_cuda_pinned_has(&pinned_now, changing, SHORT);
+    }
+    pthread_join(thread, NULL);
+    CHECK_EQ_U(wrong, 0);
+    bale_cuda_pinned_destroy(&pinned_now);
+}
+
 int main(void)
 {
     fill();
@@ -91,5 +128,6 @@ int main(void)
     check_order(2, (const unsigned[]){6, 7, 8, 3, 4, 5, 0, 1, 2});
     test_ranges();
     test_gap();
+    test_change();
     return check_result();
 }
