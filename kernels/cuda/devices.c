@@ -89,7 +89,7 @@ int bale_cuda_check_free(const struct cuda_engine *engine, unsigned i, uint64_t 
 
     *share = engine->devices[i] ? engine->shares[i] : share_of(engine, i, free_now);
     memory = besides_held(engine, i, *share);
-    if (engine->options.insist || free_now >= memory)
+    if (free_now >= memory || (engine->options.insist && !engine->options.if_free))
         return BALE_OK;
     bale_reason_set(why, "%s: %llu MiB of its memory are free, and %llu would be taken",
                     engine->info[i].name, (unsigned long long)(free_now / MIB),

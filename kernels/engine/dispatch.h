@@ -16,13 +16,13 @@ enum bale_engine_choice {
 struct bale_dispatch_options {
     unsigned threads; /* of bale_engine_cpu_create */
     enum bale_engine_choice choice;
-    struct bale_gpu_options gpu; /* insist is ignored: the choice sets it; log is not NULL */
+    struct bale_gpu_options gpu; /* insist and if_free are ignored; log is not NULL */
     /* Frames may be hostile: the CPU decodes all; or those of codecs whose decoder on GPUs is
      * closed, unless the item is trusted. */
     bool untrusted_store, untrusted_input;
     const char *plugin; /* the file argument of bale_plugin_load */
     /* The GPU engine is open. Called once at most, on the thread that opened it, with no lock
-     * held, and before destroy returns. May be NULL. */
+     * held, and before destroy returns. NULL: it is tried once only. */
     void (*opened)(void *arg);
     void *arg;
 };
@@ -32,8 +32,8 @@ struct bale_dispatch_options {
 int bale_dispatch_create(const struct bale_dispatch_options *options, struct bale_engine **engine);
 
 /* Begins to open the GPU engine on a thread of its own, unless the choice is BALE_ENGINE_CPU,
- * and logs the result. If the devices lack memory, work that comes later has it tried again. Once;
- * does not wait. */
+ * and logs the result. If the devices lack memory, work that comes later has it tried again, if
+ * there is an opened to call. Once; does not wait. */
 void bale_dispatch_open(struct bale_engine *engine);
 
 /* After bale_dispatch_open: waits until the GPU engine is open and returns BALE_OK, or a

@@ -148,13 +148,19 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 
 /* ---- Opening the GPU engine ---- */
 
+/* Whoever is not told when it opens would never use it. */
+static bool is_tried_again(const struct bale_dispatch *d, int err)
+{
+    return err == BALE_E_NOMEM && d->options.opened;
+}
+
 /* A warning only if the user chose the GPU. */
 static void log_refused(struct bale_dispatch *d, int err, const char *why)
 {
     bool insists = d->options.gpu.insist;
-    const char *advice = err == BALE_E_NOMEM ? ": later work tries it again"
-                         : insists           ? ": balefs doctor shows what this machine lacks"
-                                             : "";
+    const char *advice = is_tried_again(d, err) ? ": later work tries it again"
+                         : insists              ? ": balefs doctor shows what this machine lacks"
+                                                : "";
     char then[BALE_REASON_SIZE];
 
     snprintf(then, sizeof then, ": the CPU does everything%s", advice);
@@ -216,7 +222,8 @@ static bool wait_for_work(struct bale_dispatch *d)
 }
 
 /* Opens the GPU engine. If the devices lack memory, which others may give back, it tries again as
- * long as work comes. */
+ * long as work comes: but only once so much is free, since each try that finds out later makes a
+ * context and destroys it. */
 static void *opener_thread(void *argument)
 {
     struct bale_dispatch *d = argument;
@@ -237,7 +244,8 @@ static void *opener_thread(void *argument)
             refused = true;
         }
         set_open_result(d, err, why.text);
-    } while (err == BALE_E_NOMEM && wait_for_work(d));
+        d->options.gpu.if_free = true;
+    } while (is_tried_again(d, err) && wait_for_work(d));
     return NULL;
 }
 

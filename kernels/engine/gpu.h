@@ -38,7 +38,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 16u
+#define BALE_GPU_ABI 17u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */
@@ -52,8 +52,9 @@ struct bale_gpu_options {
     /* The most bytes of each device's memory, including the context; 0: 1/16 of what it has, or
      * half of what is free if that is less, but at least 2 GiB, and no more than a quarter. */
     uint64_t memory;
-    bool insist; /* also if the compute mode is exclusive, or too little memory is free */
-    bool verify; /* decode and compare each encoded item before done */
+    bool insist;  /* also if the compute mode is exclusive, or too little memory is free */
+    bool if_free; /* but with insist, too, not if too little memory is free */
+    bool verify;  /* decode and compare each encoded item before done */
     /* The process uses the devices itself: their contexts stay when the engine frees its memory,
      * and wait in the way that the process has set. */
     bool shared;

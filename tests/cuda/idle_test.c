@@ -157,8 +157,8 @@ static void test_pressure(struct rig *rig)
     CHECK_EQ_U(rig_complaints(), complaints);
 }
 
-/* Of a device that others have nearly filled engines take shares, as long as these are worth it; then
- * the CPU goes on. With so much free, how much is taken; 0: it is not opened. */
+/* Of a device that others have nearly filled engines take shares, as long as these are worth it;
+ * then the CPU goes on. With so much free, how much is taken; 0: it is not opened. */
 static void test_shares(struct rig *rig)
 {
     static const struct {
@@ -181,6 +181,26 @@ static void test_shares(struct rig *rig)
         bale_engine_destroy(engine);
     }
     driver_set_free(UINT64_MAX);
+}
+
+/* Who insists gets a device that others have filled, and one that is for one process alone; with
+ * if_free only the latter. */
+static void test_insisting(struct rig *rig)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        struct bale_gpu_options options = {.release_ms = LONG_MS, .insist = true, .if_free = i > 0};
+        struct bale_engine *engine = NULL;
+        struct bale_reason why;
+        driver_set_exclusive(true);
+        driver_set_free(300 << 20);
+        CHECK_EQ(rig->gpu->open(&options, &engine, &why), i > 0 ? BALE_E_NOMEM : BALE_OK);
+        bale_engine_destroy(engine);
+        engine = NULL;
+        driver_set_free(UINT64_MAX);
+        CHECK_EQ(rig->gpu->open(&options, &engine, &why), BALE_OK);
+        bale_engine_destroy(engine);
+        driver_set_exclusive(false);
+    }
 }
 
 /* The memory is not there any more when it is wanted again: the CPU goes on, and the context goes.
@@ -243,6 +263,7 @@ int main(int argc, char **argv)
         test_pins(&rig);
         test_pressure(&rig);
         test_shares(&rig);
+        test_insisting(&rig);
         test_no_memory(&rig);
         test_exclusive(&rig);
     }

@@ -97,6 +97,7 @@ static int open_fake(const struct bale_gpu_options *options, struct bale_engine 
     struct bale_gpu_timeline opening = {.begin_ns = options->begin_ns ? options->begin_ns : begin};
     struct fake *fake;
 
+    options->log(BALE_GPU_DEBUG, options->if_free ? "opens if memory is free" : "opens");
     fake_pause_us(fake_word("slow"));
     fake_hang_if("open-hangs");
     if (fake_word("environment"))

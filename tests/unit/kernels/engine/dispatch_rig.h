@@ -20,11 +20,16 @@ struct rig {
 static sem_t *rig_said_sem;
 static char rig_said[1024];
 static atomic_int rig_complaints; /* errors and warnings */
+/* How often the fake GPU engine was to open: all, and those only if memory is free. */
+static atomic_uint rig_opens, rig_opens_if_free;
 
 static inline void rig_hear(int level, const char *text)
 {
-    if (level == BALE_GPU_DEBUG)
+    if (level == BALE_GPU_DEBUG) {
+        atomic_fetch_add(&rig_opens, strncmp(text, "opens", 5) == 0);
+        atomic_fetch_add(&rig_opens_if_free, strcmp(text, "opens if memory is free") == 0);
         return;
+    }
     snprintf(rig_said, sizeof rig_said, "%s", text);
     if (level <= BALE_GPU_WARNING)
         atomic_fetch_add(&rig_complaints, 1);
@@ -36,20 +41,29 @@ static inline void rig_note_opened(void *arg)
     sem_post(arg);
 }
 
-static inline void rig_start(struct rig *rig, const char *faults,
-                             struct bale_dispatch_options options)
+/* With options.opened, or none. */
+static inline void rig_start_as(struct rig *rig, const char *faults,
+                                struct bale_dispatch_options options)
 {
     setenv("BALE_FAKE_GPU", faults, 1);
     sem_init(&rig->opened, 0, 0);
     sem_init(&rig->said, 0, 0);
     rig_said_sem = &rig->said;
     atomic_store(&rig_complaints, 0);
+    atomic_store(&rig_opens, 0);
+    atomic_store(&rig_opens_if_free, 0);
     options.plugin = options.plugin ? options.plugin : rig_plugin;
     options.gpu.log = rig_hear;
-    options.opened = rig_note_opened;
-    options.arg = &rig->opened;
     REQUIRE(bale_dispatch_create(&options, &rig->engine) == BALE_OK);
     bale_dispatch_open(rig->engine);
+}
+
+static inline void rig_start(struct rig *rig, const char *faults,
+                             struct bale_dispatch_options options)
+{
+    options.opened = rig_note_opened;
+    options.arg = &rig->opened;
+    rig_start_as(rig, faults, options);
 }
 
 static inline void rig_open(struct rig *rig, const char *faults,

@@ -310,6 +310,8 @@ static void test_full(const char *faults, enum word word)
         usleep(10000);
     }
     CHECK(rig_stats(&rig).used);
+    CHECK(atomic_load(&rig_opens) > 1);
+    CHECK_EQ_U(atomic_load(&rig_opens_if_free), atomic_load(&rig_opens) - 1);
     CHECK_EQ_STR(rig_said, "GPU: Fake GPU: open");
     sem_wait(&rig.said);
     sem_wait(&rig.said);
@@ -317,6 +319,19 @@ static void test_full(const char *faults, enum word word)
     rig_stop(&rig);
     piece_free(&piece);
     sem_destroy(&finished);
+}
+
+/* It is not tried again for somebody who would not be told that it opened. */
+static void test_full_untold(void)
+{
+    struct bale_reason why;
+    struct rig rig;
+
+    rig_start_as(&rig, "full=1", (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ_STR(rig_said, "GPU: its memory is full: the CPU does everything");
+    rig_stop(&rig);
+    CHECK_EQ_U(atomic_load(&rig_opens), 1);
 }
 
 /* Nor does one that is never tried again keep anything from ending. */
@@ -373,6 +388,7 @@ int main(int argc, char **argv)
     test_full("any,full=2", BY_SUBMIT);
     test_full("any,full=1", BY_WAKE);
     test_full("any,full=1", BY_RUN_INLINE);
+    test_full_untold();
     test_full_for_good();
     return check_result();
 }
