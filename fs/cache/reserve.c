@@ -222,6 +222,12 @@ static uint64_t backing(uint64_t dirty)
     return dirty + dirty / 8 + RESERVE_SLACK;
 }
 
+/* How many dirty bytes a reserve of that size backs. */
+static uint64_t backed_by(uint64_t bytes)
+{
+    return (bytes - RESERVE_SLACK) / 9 * 8;
+}
+
 /* The largest reserve for so many dirty bytes. Less than DIRTY_LEAST may never be dirty, so it
  * backs that even where this is more than its share. */
 static uint64_t wanted(const struct bale_volume *volume, uint64_t dirty)
@@ -233,9 +239,10 @@ static uint64_t wanted(const struct bale_volume *volume, uint64_t dirty)
     return want > least ? want : least;
 }
 
-/* Reserves space for so many dirty bytes, or less. Returns how many it backs. Where space cannot be
- * reserved, that is all of them, and fsync or close reports a lack of space. Where there is too
- * little, writes fail until there is more. */
+/* Reserves space for so many dirty bytes, or less. Returns how many may be dirty. Where the file
+ * system reserves no space, that is all of them, and fsync or close reports a lack of space. Where
+ * there is too little, writes fail until there is more. After any other error there is no reserve,
+ * and little may be dirty. */
 static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
 {
     struct statvfs vfs;
@@ -246,13 +253,16 @@ static uint64_t make_file(struct bale_volume *volume, uint64_t dirty)
     int e = allocate_blocks(volume->reserve.fd, 0, bytes);
     if (e == EOPNOTSUPP || e == ENOSYS)
         return dirty;
-    volume->reserve.bytes = bytes;
-    if (e) {
+    if (e)
         (void)!ftruncate(volume->reserve.fd, 0);
-        volume->reserve.bytes = backing(DIRTY_LEAST);
+    if (e && e != ENOSPC && e != EDQUOT)
+        return DIRTY_LEAST;
+    if (e) {
+        bytes = backing(DIRTY_LEAST);
         note_full(volume, e == EDQUOT ? BALE_E_DQUOT : BALE_E_NOSPACE);
     }
-    uint64_t backed = (volume->reserve.bytes - RESERVE_SLACK) / 9 * 8;
+    volume->reserve.bytes = bytes;
+    uint64_t backed = backed_by(bytes);
     return backed < dirty ? backed : dirty;
 }
 
@@ -284,7 +294,7 @@ static uint64_t grow_file(struct bale_volume *volume, uint64_t dirty)
         return 0;
     }
     volume->reserve.bytes = bytes;
-    return (bytes - RESERVE_SLACK) / 9 * 8;
+    return backed_by(bytes);
 }
 
 void bale_reserve_grow(struct bale_volume *volume)

@@ -1,6 +1,7 @@
 /* A larger default with a GPU: what the mounts of a user claim, and what a volume has then. */
 #include "fs/cache/grow.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -45,6 +46,19 @@ static struct bale_volume *make_volume(uint64_t memory, int reserve_fd)
     return volume;
 }
 
+/* An error that says nothing about space: no reserve, and writes go on with little dirty. */
+static void goes_without(void)
+{
+    int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct bale_volume *volume = make_volume(UNIT, fd);
+
+    CHECK_EQ(atomic_load(&volume->full), BALE_OK);
+    CHECK_EQ_U(volume->reserve.bytes, 0);
+    CHECK_EQ_U(atomic_load(&volume->dirty_limit), (uint64_t)1 << 20);
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+    close(fd);
+}
+
 /* How far it grows depends on the machine; never does what is dirty exceed what the reserve
  * takes. */
 static void grows(void)
@@ -81,6 +95,7 @@ static void grows(void)
 int main(void)
 {
     claims();
+    goes_without();
     grows();
     return check_result();
 }
