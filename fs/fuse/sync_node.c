@@ -73,7 +73,7 @@ static int sync_path(struct bale_mount *mount, const struct bale_node *node, int
     if (fd < 0)
         return errno;
     int e = 0;
-    if (node->marks & BALE_MARK_MOVED) {
+    if (S_ISDIR(node->mode) && node->marks & BALE_MARK_MOVED) {
         e = bale_sync_tree_at(fd, "a directory that was moved");
     } else {
         e = sync_descriptor(node, fd);

@@ -26,15 +26,15 @@ struct bale_unsynced {
     pthread_mutex_t syncing; /* one sync at a time: the next returns after those before it */
     pthread_mutex_t lock;    /* guards the rest, and node->unsynced */
     struct node_list directories, others;
-    bool lost; /* a node could not be added, because memory was short */
+    bool lost; /* a node could not be added, because memory was short: to be found by walking */
 
     pthread_mutex_t whole; /* held while everything is synced; taken before moves and syncing */
-    atomic_bool earlier;   /* an earlier mount may have left something */
+    atomic_bool earlier;   /* an earlier mount may have left something, or some is lost */
     /* Held for reading over each rename; for writing while walking changes, and over the end of
      * syncing everything. Taken before syncing. */
     pthread_rwlock_t moves;
     bool walking;           /* everything is being synced */
-    struct node_list moved; /* directories that were moved meanwhile, with BALE_MARK_MOVED */
+    struct node_list moved; /* what was moved meanwhile, with BALE_MARK_MOVED */
 };
 
 /* Renames must not keep a sync waiting for good. */
@@ -108,6 +108,13 @@ static bool list_add(struct node_list *list, struct bale_node *node)
     return true;
 }
 
+/* A node could not be added: the next sync goes through everything. Under unsynced->lock. */
+static void note_lost(struct bale_unsynced *unsynced)
+{
+    unsynced->lost = true;
+    atomic_store(&unsynced->earlier, true);
+}
+
 void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
@@ -121,7 +128,8 @@ void bale_unsynced_add(struct bale_mount *mount, struct bale_node *node)
         struct node_list *list = list_of(unsynced, node);
         added = list_add(list, node);
         node->unsynced = added ? (uint32_t)list->count : 0;
-        unsynced->lost = unsynced->lost || !added;
+        if (!added)
+            note_lost(unsynced);
     }
     pthread_mutex_unlock(&unsynced->lock);
     if (!added)
@@ -158,30 +166,25 @@ void bale_unsynced_move_end(struct bale_mount *mount)
         pthread_rwlock_unlock(&mount->unsynced->moves);
 }
 
-static void add_moved_directory(struct bale_mount *mount, struct bale_node *node)
+void bale_unsynced_add_moved(struct bale_mount *mount, struct bale_node *node)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
     bool added = false;
 
+    if (!node || !unsynced || !unsynced->walking)
+        return;
     bale_node_ref(mount->nodes, node);
     pthread_mutex_lock(&unsynced->lock);
     if (!(atomic_fetch_or(&node->marks, BALE_MARK_MOVED) & BALE_MARK_MOVED)) {
         added = list_add(&unsynced->moved, node);
-        unsynced->lost = unsynced->lost || !added;
+        if (!added) {
+            atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_MOVED);
+            note_lost(unsynced);
+        }
     }
     pthread_mutex_unlock(&unsynced->lock);
     if (!added)
         bale_node_unref(mount->nodes, node);
-}
-
-void bale_unsynced_add_moved(struct bale_mount *mount, struct bale_node *node)
-{
-    if (!node || !mount->unsynced || !mount->unsynced->walking)
-        return;
-    if (S_ISDIR(node->mode))
-        add_moved_directory(mount, node);
-    else
-        bale_unsynced_add(mount, node);
 }
 
 void bale_unsynced_add_above(struct bale_mount *mount, struct bale_node *node)
@@ -284,6 +287,15 @@ int bale_unsynced_sync_directories(struct bale_mount *mount)
     return e;
 }
 
+/* What was moved, and the directories. Under unsynced->syncing. */
+static int sync_moves(struct bale_mount *mount)
+{
+    int moved = sync_list(mount, &mount->unsynced->moved);
+    int directories = sync_list(mount, &mount->unsynced->directories);
+
+    return moved ? moved : directories;
+}
+
 static int sync_lists(struct bale_mount *mount)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
@@ -291,30 +303,49 @@ static int sync_lists(struct bale_mount *mount)
     pthread_mutex_lock(&unsynced->syncing);
     /* The files come first, so that a durable name leads to a durable file. */
     int others = sync_list(mount, &unsynced->others);
-    int moved = sync_list(mount, &unsynced->moved);
-    int directories = sync_list(mount, &unsynced->directories);
+    int moves = sync_moves(mount);
     pthread_mutex_unlock(&unsynced->syncing);
-    return others ? others : moved ? moved : directories;
+    return others ? others : moves;
+}
+
+/* From here on what cannot be added is lost again. Under moves, for writing. */
+static void begin_walk(struct bale_unsynced *unsynced)
+{
+    pthread_mutex_lock(&unsynced->lock);
+    unsynced->lost = false;
+    pthread_mutex_unlock(&unsynced->lock);
+    unsynced->walking = true;
+}
+
+/* e: the result. Under moves, for writing. */
+static void end_walk(struct bale_unsynced *unsynced, int e)
+{
+    unsynced->walking = false;
+    pthread_mutex_lock(&unsynced->lock);
+    atomic_store(&unsynced->earlier, e != 0 || unsynced->lost);
+    pthread_mutex_unlock(&unsynced->lock);
 }
 
 /* Syncs everything, as an earlier mount may have left any of it, and what is listed. What moves
  * meanwhile is listed, and so is what leaves a moved directory before that is synced. At the end
- * renames wait: little is left then. */
+ * renames wait while what has moved is synced: little is left then. What was written meanwhile is
+ * for the next sync. */
 static int sync_everything(struct bale_mount *mount)
 {
     struct bale_unsynced *unsynced = mount->unsynced;
 
     pthread_rwlock_wrlock(&unsynced->moves);
-    unsynced->walking = true;
+    begin_walk(unsynced);
     pthread_rwlock_unlock(&unsynced->moves);
     int walked = bale_sync_tree(bale_store_root_fd(mount->store));
     int listed = sync_lists(mount);
     pthread_rwlock_wrlock(&unsynced->moves);
-    int last = sync_lists(mount);
-    unsynced->walking = false;
-    pthread_rwlock_unlock(&unsynced->moves);
+    pthread_mutex_lock(&unsynced->syncing);
+    int last = sync_moves(mount);
+    pthread_mutex_unlock(&unsynced->syncing);
     int e = walked ? walked : listed ? listed : last;
-    atomic_store(&unsynced->earlier, e != 0);
+    end_walk(unsynced, e);
+    pthread_rwlock_unlock(&unsynced->moves);
     return e;
 }
 
