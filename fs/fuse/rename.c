@@ -82,11 +82,11 @@ static void note_rename(struct move_op *op)
     }
 }
 
+/* Within bale_unsynced_move_begin and _end. */
 static int rename_now(struct move_op *op)
 {
     struct bale_mount *mount = op->use.mount;
 
-    bale_unsynced_move_begin(mount);
     bale_unsynced_add_moved(mount, op->source.node);
     if (op->flags & RENAME_EXCHANGE)
         bale_unsynced_add_moved(mount, op->target.node);
@@ -103,7 +103,6 @@ static int rename_now(struct move_op *op)
         bale_unsynced_add(mount, op->to);
         bale_unsynced_add(mount, op->from);
     }
-    bale_unsynced_move_end(mount);
     return e;
 }
 
@@ -129,10 +128,16 @@ static void move_finish(struct move_op *op, int e)
 
     fuse_req_t req = op->req;
     struct bale_request *request = op->request;
+    bool moves = !e && !op->is_link;
+    /* This may wait for a sync, and the request may be given up meanwhile. */
+    if (moves)
+        bale_unsynced_move_begin(mount);
     if (!e && bale_in_flight_is_given_up(request))
         e = EINTR;
     if (!e)
         e = op->is_link ? link_now(op) : rename_now(op);
+    if (moves)
+        bale_unsynced_move_end(mount);
     if (e || !op->is_link)
         fuse_reply_err(req, e);
     else
