@@ -33,8 +33,9 @@ void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_
     int fd = openat(directory, entry->name,
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
     if (fd < 0) {
-        /* Too few descriptors, or files of other users, whose times would be changed. */
-        ahead->ended = true;
+        /* Too few descriptors, or files of other users, whose times would be changed: the next
+         * ones are no better. */
+        ahead->ended = errno == EMFILE || errno == ENFILE || errno == EPERM || errno == EACCES;
         return;
     }
     if (ahead->disk == BALE_DISK_UNKNOWN)

@@ -29,7 +29,7 @@ struct bale_ahead {
     } open[BALE_AHEAD];
     unsigned first, count;
     enum { BALE_DISK_UNKNOWN, BALE_DISK_COLD, BALE_DISK_WARM } disk;
-    bool ended; /* one could not be opened: the others are not tried */
+    bool ended; /* one could not be opened, nor can the others, which are not tried */
 };
 
 /* Whether there is room for one more. */
@@ -38,8 +38,8 @@ bool bale_ahead_has_room(const struct bale_ahead *ahead);
  * beginning if the first one was not in memory. The entry stays where it is until it is taken. Does
  * nothing for what is not a regular file. */
 void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry);
-/* The descriptor of an entry, the caller's from now on; -1: it is not open. Entries that were opened
- * are taken in their order. */
+/* The descriptor of an entry, the caller's from now on; -1: it is not open. Entries that were
+ * opened are taken in their order. */
 int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry);
 /* Closes those that were not taken. */
 void bale_ahead_end(struct bale_ahead *ahead);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,16 +102,24 @@ static void test_others_are_passed_over(void)
     CHECK_EQ_U(open_descriptors(), before);
 }
 
-/* A name may lead to something else by now; and what cannot be opened ends it. */
+/* A name may lead to something else by now, or to nothing: the others are opened all the same. A
+ * lack of descriptors ends it. */
 static void test_refused(void)
 {
     struct bale_ahead ahead = {0};
-    union entry link = entry_of("link", DT_REG);
+    struct rlimit limit;
+    union entry gone = entry_of("gone", DT_REG), link = entry_of("link", DT_REG);
     unsigned before = open_descriptors();
 
     bale_ahead_open(&ahead, directory, &files[0].dirent);
-    CHECK(bale_ahead_has_room(&ahead));
     bale_ahead_open(&ahead, directory, &link.dirent);
+    bale_ahead_open(&ahead, directory, &gone.dirent);
+    CHECK(bale_ahead_has_room(&ahead));
+    REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    bale_ahead_open(&ahead, directory, &files[1].dirent);
+    REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     CHECK(!bale_ahead_has_room(&ahead));
     int fd = bale_ahead_take(&ahead, &files[0].dirent);
     CHECK(is_open_on(fd, 0));
