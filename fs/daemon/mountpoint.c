@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +18,7 @@
 #include "fs/store/store.h"
 
 #define FUSE_DEVICE makedev(10, 229)
+#define SHOW_MS 5000 /* for the mount's first answer; whoever starts the daemon waits for that */
 
 static const char prefix[] = "/dev/fd/";
 
@@ -101,8 +104,26 @@ int bale_mountpoint_find(const char *given, const char *unmounts, char **mountpo
     return passed_fd_prepare(given, fd, why);
 }
 
-/* In a process of its own without our descriptors: one that waits for its own mount, and is killed
- * meanwhile, stays for ever. */
+/* Waits until the child has ended, but no longer than SHOW_MS: then it is killed, and may stay
+ * until its call returns. */
+static void wait_for_show(pid_t child)
+{
+    struct pollfd end = {.fd = (int)syscall(SYS_pidfd_open, child, 0), .events = POLLIN};
+    int ended = -1;
+
+    if (end.fd >= 0) {
+        do
+            ended = poll(&end, 1, SHOW_MS);
+        while (ended < 0 && errno == EINTR);
+        close(end.fd);
+    }
+    if (ended <= 0)
+        (void)kill(child, SIGKILL);
+    (void)waitpid(child, NULL, ended <= 0 ? WNOHANG : 0);
+}
+
+/* A child process without our descriptors asks. A process that waits for its own mount and is
+ * killed would stay for ever: the wait ends only when it closes /dev/fuse, and that comes after. */
 void bale_mountpoint_show(const char *mountpoint)
 {
     struct stat st;
@@ -111,9 +132,10 @@ void bale_mountpoint_show(const char *mountpoint)
         return;
     pid_t child = fork();
     if (child == 0) {
-        (void)close_range(0, ~0u, 0);
+        if (close_range(0, ~0u, 0) != 0)
+            _exit(1);
         _exit(stat(mountpoint, &st) != 0);
     }
-    while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR) {
-    }
+    if (child > 0)
+        wait_for_show(child);
 }
