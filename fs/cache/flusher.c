@@ -1,6 +1,7 @@
 #include "fs/cache/flusher.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "format/err.h"
 #include "fs/cache/change.h"
@@ -8,6 +9,7 @@
 #include "kernels/base/thread.h"
 
 #define TICK_MS 250u
+#define SPACE_MS 20u /* looks for the sake of space are this far apart */
 
 struct bale_flusher {
     struct bale_volume *volume;
@@ -53,6 +55,18 @@ void bale_flusher_look(struct bale_volume *volume)
     bale_volume_wake_lacking(volume, BALE_LACKS_SPACE);
 }
 
+/* Waits if space came soon after the last look. On a full store each removal tells of space, and
+ * each look for it tries to store everything that is dirty. */
+static void wait_for_more_space(struct bale_volume *volume, uint64_t looked_ms)
+{
+    uint64_t now = bale_now_ms(), next = looked_ms + SPACE_MS;
+
+    if (atomic_load(&volume->space_came) && now < next) {
+        const struct timespec pause = {.tv_nsec = (long)(next - now) * 1000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* Called by the engine (dispatch.h). */
 static void trim_unpinned(void *memory)
 {
@@ -64,10 +78,12 @@ static void *flusher_thread(void *arg)
     struct bale_flusher *flusher = arg;
     struct bale_volume *volume = flusher->volume;
     unsigned ticks = 0;
-    uint64_t ticked = bale_now_ms();
+    uint64_t ticked = bale_now_ms(), looked = 0;
 
     while (bale_volume_flusher_sleep(volume, TICK_MS)) {
+        wait_for_more_space(volume, looked);
         bale_flusher_look(volume);
+        looked = bale_now_ms();
         /* Not at each kick: they may come without a pause. */
         if (bale_now_ms() < ticked + TICK_MS)
             continue;
