@@ -189,17 +189,22 @@ void bale_attr_loses_link(struct bale_mount *mount, struct bale_node *node)
     atomic_fetch_or(&node->marks, BALE_MARK_FEWER);
 }
 
-/* Keeps the kernel from taking over the attributes of the reply that follows, if the file may have
- * lost a link of which the kernel does not know yet: it passes over attributes that were asked for
- * before it was told that they have changed. */
+/* If the file may have lost a link of which the kernel does not know yet, keeps the kernel from
+ * storing the attributes of the reply that follows: tells it that the file's attributes have
+ * changed. It does not store those for which it asked before that. */
 static void keep_links(struct bale_mount *mount, struct bale_node *node)
 {
     if (!(node->marks & BALE_MARK_FEWER))
         return;
-    if (bale_clock_ns() < atomic_load(&mount->fewer_ns) + FEWER_NS)
-        fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
-    else
+    uint64_t fewer_ns = atomic_load(&mount->fewer_ns);
+    if (bale_clock_ns() >= fewer_ns + FEWER_NS) {
         atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_FEWER);
+        if (atomic_load(&mount->fewer_ns) == fewer_ns)
+            return;
+        /* The mark may just have been set for another link. */
+        atomic_fetch_or(&node->marks, BALE_MARK_FEWER);
+    }
+    fuse_lowlevel_notify_inval_inode(mount->session, bale_ino_of(mount, node), -1, 0);
 }
 
 int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,

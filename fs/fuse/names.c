@@ -148,6 +148,7 @@ void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *n
 
     if (!named->node)
         return;
+    bale_named_node_removing(mount, named); /* the removal may have taken long */
     bale_node_unlinked(mount->nodes, named->node, dir, name);
     int e = fstat(named->fd, &st) != 0 ? errno : 0;
     /* Network file systems return an error for a removed file. */
