@@ -72,6 +72,16 @@ void bale_lru_add_idle(struct bale_extent *extent)
         bale_memory_tell_room(extent->file->volume->memory);
 }
 
+bool bale_lru_is_empty(struct bale_volume *volume)
+{
+    struct bale_lru *lru = volume->lru;
+
+    pthread_mutex_lock(&lru->lock);
+    bool empty = !lru->last;
+    pthread_mutex_unlock(&lru->lock);
+    return empty;
+}
+
 /* ---- Eviction ---- */
 
 /* Has the extent's file locked, which `locked` is already. False: others have its lock, or the

@@ -15,6 +15,7 @@ void bale_lru_destroy(struct bale_lru *lru); /* NULL is fine */
  * or detached. */
 void bale_lru_add_idle(struct bale_extent *extent);
 void bale_lru_remove(struct bale_extent *extent);
+bool bale_lru_is_empty(struct bale_volume *volume);
 
 /* A file with extents that may be evicted, the coldest first; it gets a reference, which the caller
  * gives up. NULL: there is none. */

@@ -1,6 +1,6 @@
-/* Writing into the cache. A write that cannot go on at once (it needs old contents, or an extent
- * that is being filled) continues as a job; one that needs memory is parked until some becomes
- * free. */
+/* Writing into the cache. A write that cannot go on at once continues as a job: it needs old
+ * contents, an extent that is being filled, or memory that another file has. A write is parked when
+ * too much is dirty, when no memory can be evicted, and while it waits for space of the store. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ static enum bale_write_progress without_space(struct write_op *op, int lack,
         return BALE_WRITE_DONE;
     }
     if (!op->lacks_space) {
-        /* What comes from here on is told; what came before is for the flusher to find. */
+        /* From here on whoever frees space tells of it. What was freed before was not told: the
+         * flusher looks for it now. */
         op->lacks_space = true;
         atomic_fetch_add(&op->file->volume->lacking_space, 1);
         bale_volume_tell_space(op->file->volume);
@@ -88,8 +89,9 @@ static enum bale_write_progress write_span(struct write_op *op, const struct bal
     return bale_write_span(op->file, span, scratch, err);
 }
 
-/* Evicts something of a file whose lock it has to wait for. The own file's lock is held, and dropped
- * meanwhile. False: there is nothing to evict. */
+/* Evicts something of a file whose lock others have: waits for that, without the lock of `file`,
+ * which is held before and after. This may also run the other file's close. False: there is nothing
+ * to evict. */
 static bool evict_from_locked(struct bale_file *file)
 {
     struct bale_volume *volume = file->volume;
@@ -105,6 +107,26 @@ static bool evict_from_locked(struct bale_file *file)
     }
     pthread_mutex_lock(&file->lock);
     return evicted;
+}
+
+/* Writes a span. BALE_WRITE_DONE without an error: it may have to be written once more; see
+ * done_length. */
+static enum bale_write_progress write_or_evict(struct write_op *op,
+                                               const struct bale_write_span *span,
+                                               struct bale_scratch *scratch, int *err)
+{
+    enum bale_write_progress progress = write_span(op, span, scratch, err);
+
+    if (progress == BALE_WRITE_DONE && *err == BALE_OK) {
+        op->data += span->to - span->from;
+        op->done_length += span->to - span->from;
+    }
+    if (progress == BALE_WRITE_MUST_WAIT && !scratch)
+        return bale_lru_is_empty(op->file->volume) ? progress : BALE_WRITE_NEEDS_THREAD;
+    if (progress == BALE_WRITE_RESIZED ||
+        (progress == BALE_WRITE_MUST_WAIT && evict_from_locked(op->file)))
+        return BALE_WRITE_DONE;
+    return progress;
 }
 
 /* Writes what is left of op, as far as that goes now. */
@@ -138,13 +160,7 @@ static enum bale_write_progress write_more(struct write_op *op, struct bale_scra
             op->parked.lack = BALE_LACKS_FLUSH;
             progress = BALE_WRITE_MUST_WAIT;
         } else {
-            progress = write_span(op, &span, scratch, err);
-            size_t done = progress == BALE_WRITE_DONE && *err == BALE_OK ? to - from : 0;
-            op->data += done;
-            op->done_length += done;
-            bool again = progress == BALE_WRITE_RESIZED ||
-                         (progress == BALE_WRITE_MUST_WAIT && evict_from_locked(file));
-            progress = again ? BALE_WRITE_DONE : progress;
+            progress = write_or_evict(op, &span, scratch, err);
         }
     }
     pthread_mutex_unlock(&file->lock);

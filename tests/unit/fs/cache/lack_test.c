@@ -112,29 +112,23 @@ static void filled(void)
     volume_file_close(file);
 }
 
-static void *write_thread(void *arg)
-{
-    volume_file_write(arg, 0, data, sizeof data);
-    return NULL;
-}
-
-/* What could be evicted belongs to a file that is locked: the write goes on when it no longer is. */
+/* What could be evicted belongs to a file that is locked. The write goes on when it no longer is;
+ * the thread that asked for the write does not wait for that: here it has the lock. */
 static void locked(void)
 {
     struct bale_file *file = parked_open(volume), *busy = parked_open(volume);
-    pthread_t thread;
+    struct bale_wait wait = BALE_WAIT;
 
     volume_file_write(busy, 0, data, sizeof data);
     volume_file_flush(busy, false);
     pthread_mutex_lock(&busy->lock);
     take_all();
-    REQUIRE(pthread_create(&thread, NULL, write_thread, file) == 0);
+    bale_file_write(file, 0, data, sizeof data, bale_wait_done, &wait);
     while (atomic_load(&busy->refs) == 1 && bale_volume_waiting_writes(volume) == 0)
         sched_yield();
     CHECK_EQ_U(bale_volume_waiting_writes(volume), 0);
     pthread_mutex_unlock(&busy->lock);
-    bale_volume_wake(volume); /* if it is parked after all */
-    pthread_join(thread, NULL);
+    parked_check_woken(volume, &wait, sizeof data);
     free_all();
     volume_file_close(busy);
     volume_file_close(file);
