@@ -32,14 +32,14 @@ void bale_memory_free(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_set_quarantine(struct bale_memory *memory, bool active);
 
-/* Waiting for memory: whoever finds none calls bale_memory_lack, tries once more, and waits for a
- * call of room if that fails, too. room is called once, with the owner's arg, when something becomes
- * free, or when the owner calls bale_memory_tell_room; however many lack memory. It runs on the
+/* Waiting for memory: whoever finds none calls bale_memory_lack and tries once more. If that fails
+ * too, it waits until room is called. However many lack memory, room is called once, with the
+ * owner's arg, when something becomes free or the owner calls bale_memory_tell_room. It runs on the
  * thread that frees, under the locks that this thread holds (not the memory's own), and must not
  * call any of these functions.
  *
- * bale_memory_on_room sets room; NULL: nothing is called from then on, and no call is under way when
- * it returns. */
+ * bale_memory_on_room sets room; NULL: nothing is called from then on, and no call is under way
+ * when it returns. */
 void bale_memory_on_room(struct bale_memory *memory, void (*room)(void *arg), void *arg);
 void bale_memory_lack(struct bale_memory *memory);
 /* The owner has something now that it would free on demand. Looks at one atomic if nobody lacks

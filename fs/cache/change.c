@@ -131,7 +131,8 @@ void bale_change_offer(struct bale_change *change)
     atomic_fetch_sub(&volume->changing, 1);
 }
 
-/* Whether the next flush tries again what failed with that: it is still dirty. Under file->lock. */
+/* Whether the next flush tries again what failed with err, because it is still dirty. Under
+ * file->lock. */
 static bool is_temporary(const struct bale_file *file, int err)
 {
     return (err == BALE_E_NOSPACE || err == BALE_E_DQUOT || err == BALE_E_NOMEM) &&

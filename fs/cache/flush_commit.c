@@ -72,8 +72,8 @@ static int put_segments(struct bale_flush *flush)
     return err;
 }
 
-/* After a lack of space: has the change try once more, with less, unless that was it. Gives back
- * what the attempt has taken, as the space may be another file's to use, too. */
+/* After a lack of space: whether the change is to try once more, with less. It does so once. Gives
+ * the space that the attempt has taken back: other files may use it too. */
 static bool spare(struct bale_change *change)
 {
     if (change->sparing)

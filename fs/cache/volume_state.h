@@ -50,7 +50,7 @@ struct bale_volume {
     atomic_uint_fast64_t freed_ms; /* when something was removed that may give space back */
     atomic_int full;           /* not BALE_OK: the reserve is in use, and writes fail with this */
     atomic_uint lacking_space; /* writes that wait for space of the backing store */
-    atomic_bool space_came;    /* since then: the flusher is to look */
+    atomic_bool space_came;    /* since the flusher looked; only while writes wait for space */
 
     struct {
         struct bale_job job;
@@ -139,8 +139,9 @@ int bale_volume_list_files(struct bale_volume *volume, bool all,
 
 /* How often writes were woken while the volume was not frozen. */
 uint64_t bale_volume_wakes(const struct bale_volume *volume);
-/* Queues a write until it is woken, and kicks the flusher. Submits it at once instead if writes were
- * woken since write->wakes was read, or, as cancelled, if the write's cancel is set. */
+/* Queues a write until it is woken, and kicks the flusher, unless the write lacks space. Submits it
+ * at once instead if writes were woken since write->wakes was read, or, as cancelled, if the
+ * write's cancel is set. */
 void bale_volume_park(struct bale_volume *volume, struct bale_parked_write *write);
 /* Takes the write with this arg off the queue; NULL: it does not wait. */
 struct bale_parked_write *bale_volume_unpark(struct bale_volume *volume, const void *arg);

@@ -16,7 +16,7 @@ enum bale_write_progress {
     BALE_WRITE_DONE,         /* or *err says why not */
     BALE_WRITE_RETRY,        /* only within write_span.c */
     BALE_WRITE_NEEDS_THREAD, /* that may wait */
-    BALE_WRITE_MUST_WAIT,    /* for memory */
+    BALE_WRITE_MUST_WAIT,    /* until it is woken (enum bale_lack); here for memory */
     BALE_WRITE_RESIZED       /* the extent size has changed */
 };
 

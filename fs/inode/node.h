@@ -75,8 +75,8 @@ void bale_nodes_on_full(struct bale_nodes *nodes, bool (*full)(void *arg), void 
 /* Before the first lookup: gone is called whenever the table has closed its descriptor of a removed
  * file, which may have kept the file's blocks. It runs without the table's lock. */
 void bale_nodes_on_gone(struct bale_nodes *nodes, void (*gone)(void *arg), void *arg);
-/* From here on neither gone is called nor the memory counted: both may be destroyed. One thread uses
- * the table. NULL is fine. */
+/* From here on the table does not call gone, and counts nothing in the memory: both may be
+ * destroyed. One thread uses the table. NULL is fine. */
 void bale_nodes_outlive_volume(struct bale_nodes *nodes);
 /* Before the first lookup: others change names in the store and report nothing. The name by which a
  * node was found last is then the one that it has. */
