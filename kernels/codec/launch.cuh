@@ -46,6 +46,19 @@ cudaError_t start_by_ticket(void (*kernel)(PARAMETERS...), unsigned blocks, unsi
     return cudaGetLastError();
 }
 
+#ifdef __CUDACC__
+/* Whether the current device can begin a kernel while the one before it ends (turn.cuh). */
+inline bool overlaps_kernels()
+{
+    int device = 0, major = 0;
+
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
+           major >= 9;
+}
+#endif
+
 /* As start_by_ticket, for a kernel that waits for its turn (turn.cuh): it may begin while the kernel
  * before it in the stream ends. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
@@ -59,7 +72,7 @@ cudaError_t start_in_turn(void (*kernel)(PARAMETERS...), unsigned blocks, unsign
     attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
     attribute.val.programmaticStreamSerializationAllowed = 1;
     config.attrs = &attribute;
-    config.numAttrs = 1;
+    config.numAttrs = overlaps_kernels() ? 1 : 0;
 #else /* emulated: tests/cuda/emulation */
     config.together = bale_tickets::TOGETHER;
 #endif

@@ -1,5 +1,5 @@
-/* Kernels that follow each other in a stream without a gap: bale_launch::start_in_turn lets a kernel
- * begin while the one before it ends. */
+/* Kernels that follow each other in a stream without a gap: on a device of compute capability 9.0 or
+ * later bale_launch::start_in_turn lets a kernel begin while the one before it ends. */
 #ifndef BALE_KERNELS_CODEC_TURN_CUH
 #define BALE_KERNELS_CODEC_TURN_CUH
 
@@ -12,7 +12,7 @@ namespace bale_turn
  * started in turn calls it in all blocks, since the next one relies on it. */
 __device__ inline void await()
 {
-#ifdef __CUDACC__ /* else emulated, where a launch waits: tests/cuda/emulation */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 /* else a launch waits, as in the emulation */
     cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
 #endif
