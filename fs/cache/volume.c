@@ -199,11 +199,13 @@ void bale_volume_count_error(struct bale_volume *volume)
     atomic_fetch_add(&volume->stats.errors, 1);
 }
 
-/* Stores everything and ends the flusher. */
+/* Stores everything and ends the flusher. A GPU that this work had tried again would be open too
+ * late to do much of it. */
 static int end_work(struct bale_volume *volume)
 {
     struct bale_wait wait = BALE_WAIT;
 
+    bale_dispatch_end_tries(volume->engine);
     bale_volume_thaw(volume);
     bale_volume_wait_for_files(volume);
     bale_volume_sync(volume, true, bale_wait_done_err, &wait);

@@ -36,6 +36,11 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
  * there is an opened to call. Once; does not wait. */
 void bale_dispatch_open(struct bale_engine *engine);
 
+/* The end is near: no try to open the GPU engine begins any more. One that opens from here on
+ * gets no work, and opened is not called for it; a call that began before may still run. Any
+ * thread; does not wait. */
+void bale_dispatch_end_tries(struct bale_engine *engine);
+
 /* After bale_dispatch_open: waits until the GPU engine is open and returns BALE_OK, or a
  * negative bale_err with why if the last try failed or the first hangs for a minute. */
 int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why);

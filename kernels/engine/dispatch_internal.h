@@ -61,7 +61,7 @@ struct bale_dispatch {
     pthread_t opener;                     /* of bale_dispatch_open's caller and destroy */
     bool opening;                         /* opener was started; of the same */
     atomic_int opener_state;              /* enum bale_opener */
-    bool ending;                          /* under the lock: destroy was called */
+    bool ending;                          /* under the lock: as bale_dispatch_end_tries says */
     atomic_bool awaits_work;              /* the opener waits for work before it tries again */
     bool open_decided;                    /* under the lock: opening ended, with this result */
     int open_result;                      /* under the lock */

@@ -53,13 +53,20 @@ static bool start_thread(pthread_t *thread, const char *name, void *(*run)(void 
     return started;
 }
 
-/* False: the thread hangs in the plug-in and is abandoned. */
-static bool join_opener(struct bale_dispatch *d)
+void bale_dispatch_end_tries(struct bale_engine *engine)
 {
+    struct bale_dispatch *d = bale_dispatch_of(engine);
+
     pthread_mutex_lock(&d->queue->mutex);
     d->ending = true;
     pthread_cond_broadcast(&d->idle);
     pthread_mutex_unlock(&d->queue->mutex);
+}
+
+/* False: the thread hangs in the plug-in and is abandoned. */
+static bool join_opener(struct bale_dispatch *d)
+{
+    bale_dispatch_end_tries(&d->engine);
     if (!d->opening || bale_join_within(d->opener, BALE_PATIENCE_S))
         return true;
     if (atomic_exchange(&d->opener_state, BALE_OPENER_ABANDONED) == BALE_OPENER_RETURNED)
@@ -190,10 +197,21 @@ static int open_gpu(struct bale_dispatch *d, struct bale_reason *why)
     return err;
 }
 
+static bool is_ending(struct bale_dispatch *d)
+{
+    pthread_mutex_lock(&d->queue->mutex);
+    bool ending = d->ending;
+    pthread_mutex_unlock(&d->queue->mutex);
+    return ending;
+}
+
+/* One that opens too late is left to destroy. */
 static void use_gpu(struct bale_dispatch *d)
 {
     struct bale_gpu_stats stats = {0};
 
+    if (is_ending(d))
+        return;
     d->gpu->stats(d->device, &stats);
     log_message(d, BALE_GPU_INFO, stats.device, ": open");
     bale_engine_cpu_measure(d->cpu, &d->costs);

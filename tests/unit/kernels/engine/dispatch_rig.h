@@ -41,9 +41,9 @@ static inline void rig_note_opened(void *arg)
     sem_post(arg);
 }
 
-/* With options.opened, or none. */
-static inline void rig_start_as(struct rig *rig, const char *faults,
-                                struct bale_dispatch_options options)
+/* Not opened; opened is that of the options. */
+static inline void rig_create(struct rig *rig, const char *faults,
+                              struct bale_dispatch_options options)
 {
     setenv("BALE_FAKE_GPU", faults, 1);
     sem_init(&rig->opened, 0, 0);
@@ -55,7 +55,6 @@ static inline void rig_start_as(struct rig *rig, const char *faults,
     options.plugin = options.plugin ? options.plugin : rig_plugin;
     options.gpu.log = rig_hear;
     REQUIRE(bale_dispatch_create(&options, &rig->engine) == BALE_OK);
-    bale_dispatch_open(rig->engine);
 }
 
 static inline void rig_start(struct rig *rig, const char *faults,
@@ -63,7 +62,8 @@ static inline void rig_start(struct rig *rig, const char *faults,
 {
     options.opened = rig_note_opened;
     options.arg = &rig->opened;
-    rig_start_as(rig, faults, options);
+    rig_create(rig, faults, options);
+    bale_dispatch_open(rig->engine);
 }
 
 static inline void rig_open(struct rig *rig, const char *faults,

@@ -3,6 +3,7 @@
  * usage: dispatch_test PLUGIN OLD-PLUGIN [--few] */
 #include <unistd.h>
 
+#include "kernels/engine/dispatch_internal.h"
 #include "tests/unit/kernels/engine/dispatch_rig.h"
 #include "tests/unit/kernels/engine/rounds.h"
 
@@ -321,13 +322,55 @@ static void test_full(const char *faults, enum word word)
     sem_destroy(&finished);
 }
 
+/* Nor is it tried again once the end is near, although work comes. */
+static void test_full_at_end(void)
+{
+    struct bale_reason why;
+    struct piece piece;
+    struct rig rig;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_start(&rig, "any,full=1", (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    while (!atomic_load(&bale_dispatch_of(rig.engine)->awaits_work))
+        usleep(10000);
+    bale_dispatch_end_tries(rig.engine);
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    piece_do(&rig, &piece, &finished);
+    usleep(100000); /* for a try to begin */
+    rig_stop(&rig);
+    CHECK_EQ_U(atomic_load(&rig_opens), 1);
+    piece_free(&piece);
+    sem_destroy(&finished);
+}
+
+/* One that opens only then gets no work: nobody is told, and the log does not have it. */
+static void test_open_at_end(void)
+{
+    struct bale_reason why;
+    struct rig rig;
+
+    rig_create(&rig, "any",
+               (struct bale_dispatch_options){
+                   .threads = 1, .opened = rig_note_opened, .arg = &rig.opened});
+    bale_dispatch_end_tries(rig.engine);
+    bale_dispatch_open(rig.engine);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_OK);
+    CHECK(!rig_stats(&rig).used);
+    CHECK_EQ(sem_trywait(&rig.opened), -1);
+    CHECK_EQ(sem_trywait(&rig.said), -1);
+    rig_stop(&rig);
+}
+
 /* It is not tried again for somebody who would not be told that it opened. */
 static void test_full_untold(void)
 {
     struct bale_reason why;
     struct rig rig;
 
-    rig_start_as(&rig, "full=1", (struct bale_dispatch_options){.threads = 1});
+    rig_create(&rig, "full=1", (struct bale_dispatch_options){.threads = 1});
+    bale_dispatch_open(rig.engine);
     CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
     CHECK_EQ_STR(rig_said, "GPU: its memory is full: the CPU does everything");
     rig_stop(&rig);
@@ -388,6 +431,8 @@ int main(int argc, char **argv)
     test_full("any,full=2", BY_SUBMIT);
     test_full("any,full=1", BY_WAKE);
     test_full("any,full=1", BY_RUN_INLINE);
+    test_full_at_end();
+    test_open_at_end();
     test_full_untold();
     test_full_for_good();
     return check_result();
