@@ -59,8 +59,8 @@ inline bool overlaps_kernels()
 }
 #endif
 
-/* As start_by_ticket, for a kernel that waits for its turn (turn.cuh): it may begin while the kernel
- * before it in the stream ends. */
+/* As start_by_ticket, for a kernel that waits for its turn (turn.cuh): it may begin while the
+ * kernel before it in the stream ends. */
 template <typename... PARAMETERS, typename... ARGUMENTS>
 cudaError_t start_in_turn(void (*kernel)(PARAMETERS...), unsigned blocks, unsigned threads,
                           size_t shared, cudaStream_t stream, ARGUMENTS... arguments)

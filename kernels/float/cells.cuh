@@ -175,8 +175,8 @@ __device__ inline bool is_even(const float_layout &l, uint32_t first, uint32_t l
     return even;
 }
 
-/* By a thread: difference_across of a vector of elements from `first` on, which have the same passes
- * across; there are no decimals. */
+/* By a thread: difference_across of a vector of elements from `first` on, which have the same
+ * passes across; there are no decimals. */
 template <typename T>
 __device__ inline vector<T> differences_across(const float_layout &l, const integers<T> &q,
                                                uint32_t first, uint32_t *bits)
@@ -259,8 +259,8 @@ __device__ inline bits_behind load_cell(const integers<T> &q, const cell &at, co
     const span mine = span_of(at.count, 32 * vector<T>::VALUES);
     uint32_t bits = 0, total;
 
-    /* The halo, whose bits do not count, and the cell: one copy of the code, since of few cells much
-     * of the time goes to loading instructions. */
+    /* The halo, whose bits do not count, and the cell: one copy of the code, since of few cells
+     * much of the time goes to loading instructions. */
 #pragma unroll 1
     for (uint32_t part = 0; part < 2; part++) {
         const int first = part == 0 ? -(int)h.length : (int)mine.first;

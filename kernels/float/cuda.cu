@@ -17,7 +17,8 @@ constexpr uint32_t FEW_FRAMES = 132;
 /* So few that all parts of attempts run at a time. */
 constexpr uint32_t FEWEST_FRAMES = 16;
 
-/* So few that they are decoded by a block each, though a block for a chunk has less to do in all. */
+/* So few that they are decoded by a block each, though a block for a chunk has less to do in
+ * all. */
 #ifndef BALE_FLOAT_FEW_CELLS
 #define BALE_FLOAT_FEW_CELLS (FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL))
 #endif
@@ -60,7 +61,8 @@ cudaError_t try_step(const cuda_batch *b, uint32_t step)
                                       b->lists, step, parts, each);
 }
 
-/* Whether rows are looked for in some frames, whether some may have planes, and chunks of several. */
+/* Whether rows are looked for in some frames, whether some may have planes, and chunks of
+ * several. */
 struct unknown {
     bool rows, planes, inner_planes;
 };

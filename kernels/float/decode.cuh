@@ -1,6 +1,6 @@
 /* float on the device: decoding a chunk; the bytes are hostile. A block does it, in shared memory
- * if the chunk has one cell. Of several cells each has a block, or, of many chunks, one block decodes
- * all in the cells to which it decodes. */
+ * if the chunk has one cell. Of several cells each has a block, or, of many chunks, one block
+ * decodes all in the cells to which it decodes. */
 #ifndef BALE_KERNELS_FLOAT_DECODE_CUH
 #define BALE_KERNELS_FLOAT_DECODE_CUH
 
@@ -231,8 +231,8 @@ __device__ inline void decode_shared_chunk(decode_shared *s, const float_layout 
 
 /* ---- Chunks ---- */
 
-/* By a block: the layout of cell c's chunk. False, for all threads: there is no stream, or none that
- * can be decoded, which the block of the chunk's first cell says. */
+/* By a block: the layout of cell c's chunk. False, for all threads: there is no stream, or none
+ * that can be decoded, which the block of the chunk's first cell says. */
 __device__ inline bool decode_layout(const cuda_lists &lists, const cuda_chunk &chunk, uint32_t c,
                                      float_layout *l)
 {

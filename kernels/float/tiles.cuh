@@ -1,7 +1,7 @@
 /* float on the device: decoding a chunk of several cells, a block for each tile of a cell. What a
  * tile needs of those before it blocks tell each other: along x the levels (sums.cuh) behind the
- * tile, between rows and planes those of each column, in the tile's cell, or, where these do not fit
- * there, all of its integers; and bits. */
+ * tile, between rows and planes those of each column, in the tile's cell, or, where these do not
+ * fit there, all of its integers; and bits. */
 #ifndef BALE_KERNELS_FLOAT_TILES_CUH
 #define BALE_KERNELS_FLOAT_TILES_CUH
 

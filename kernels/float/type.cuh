@@ -170,8 +170,8 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
                   cost_as_decimals(task, s->decimals[task.type]));
 }
 
-/* What type n / 2 costs: floats, which may be decimals, come first. Elements that are not neighbours
- * count a sixteenth more, and so do those that do not begin with the chunk. */
+/* What type n / 2 costs: floats, which may be decimals, come first. Elements that are not
+ * neighbours count a sixteenth more, and so do those that do not begin with the chunk. */
 __device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
 {
     const bool is_float = n % 2 == 0;

@@ -1,6 +1,6 @@
-/* The speed of rounding alone, for tests/bench/rounding: each way in which this processor can do it,
- * the fastest first, in GB/s of the thread's CPU time, from one place in the processor's cache to
- * another.
+/* The speed of rounding alone, for tests/bench/rounding: each way in which this processor can do
+ * it, the fastest first, in GB/s of the thread's CPU time, from one place in the processor's cache
+ * to another.
  *
  * usage: rounding_loop f32|f64 BOUND big|little FILE */
 #include <stdint.h>
