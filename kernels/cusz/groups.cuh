@@ -62,7 +62,7 @@ template <typename WORD> __device__ inline void turn(WORD words[EACH])
         last = words[k] != 0 ? words[k] : last;
     const uint32_t lower = __ballot_sync(ALL, last != 0) & bale_warp::lower_lanes();
     const uint32_t negative = __ballot_sync(ALL, (last >> (8 * sizeof last - 1)) != 0);
-    /* Whose highest lane is the higher one. */
+    /* That of the last lane before this one that has a word other than 0. */
     WORD sign = 0 - (WORD)((lower & negative) > (lower & ~negative));
 #pragma unroll
     for (uint32_t k = 0; k < EACH; k++) {

@@ -29,7 +29,7 @@ struct decode_shared {
     };
 };
 constexpr uint32_t PLACE_BITS = 10, SEVERAL = (1 << PLACE_BITS) - 1; /* words at most */
-constexpr int32_t SMALL = 1 << (31 - 2 * PLACE_BITS); /* words of several are less, or -SMALL */
+constexpr int32_t SMALL = 1 << (31 - 2 * PLACE_BITS); /* of several words: each is less */
 
 static_assert(sizeof(decode_shared) <= 113 << 10, "two blocks on a multiprocessor");
 

@@ -14,8 +14,8 @@ namespace bale_float
 /* What a tile has told. */
 enum {
     TILE_ALONG = 1,             /* its levels along x */
-    TILE_ACROSS,                /* and 2 more for planes: what an axis' passes need of it */
-    TILE_TAKEN,                 /* likewise: that it has read this of the tiles before */
+    TILE_ACROSS,                /* what the passes along y need of it; + 2: along z */
+    TILE_TAKEN,                 /* that it has read that of the tiles before; + 2: of z */
     TILE_BITS = TILE_TAKEN + 3, /* its raw bits */
 };
 

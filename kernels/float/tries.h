@@ -20,7 +20,7 @@ enum {
     FLOAT_PLANES = 4,     /* along z */
     FLOAT_ROW_MAX = 4096,
     FLOAT_ROW_SPAN = 16384, /* elements in which rows and planes are looked for */
-    FLOAT_ROWS_LEAST = 8,   /* of a plane that is found, and elements of its rows */
+    FLOAT_ROWS_LEAST = 8,   /* of a plane; also elements of its rows, but of records */
     FLOAT_ROWS_MOST = 256,
     FLOAT_ROW_BITS = 5,
     FLOAT_PROBES = 4,                                 /* of FLOAT_BLOCK differences */

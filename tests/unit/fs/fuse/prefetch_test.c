@@ -33,12 +33,10 @@ static unsigned open_descriptors(void)
     return count;
 }
 
-static union entry entry_of(const char *name, unsigned char type)
+static void set_entry(union entry *entry, const char *name, unsigned char type)
 {
-    union entry entry = {.dirent = {.length = sizeof entry, .type = type}};
-
-    strcpy(entry.bytes + offsetof(struct bale_dirent, name), name);
-    return entry;
+    *entry = (union entry){.dirent = {.length = sizeof *entry, .type = type}};
+    strcpy(entry->bytes + offsetof(struct bale_dirent, name), name);
 }
 
 static void make_files(void)
@@ -50,7 +48,7 @@ static void make_files(void)
         int fd = openat(directory, name, O_CREAT | O_EXCL | O_WRONLY, 0600);
         /* Some are empty: they do not tell whether the disk must be read. */
         REQUIRE(fd >= 0 && (i % 3 == 0 || write(fd, &i, sizeof i) == sizeof i) && close(fd) == 0);
-        files[i] = entry_of(name, DT_REG);
+        set_entry(&files[i], name, DT_REG);
     }
 }
 
@@ -85,8 +83,11 @@ static void test_taken_in_order(void)
 static void test_others_are_passed_over(void)
 {
     struct bale_ahead ahead = {0};
-    union entry below = entry_of("below", DT_DIR), link = entry_of("link", DT_LNK);
+    union entry below, link;
     unsigned before = open_descriptors();
+
+    set_entry(&below, "below", DT_DIR);
+    set_entry(&link, "link", DT_LNK);
 
     bale_ahead_open(&ahead, directory, &below.dirent);
     bale_ahead_open(&ahead, directory, &files[0].dirent);
@@ -108,8 +109,11 @@ static void test_refused(void)
 {
     struct bale_ahead ahead = {0};
     struct rlimit limit;
-    union entry gone = entry_of("gone", DT_REG), link = entry_of("link", DT_REG);
+    union entry gone, link;
     unsigned before = open_descriptors();
+
+    set_entry(&gone, "gone", DT_REG);
+    set_entry(&link, "link", DT_REG);
 
     bale_ahead_open(&ahead, directory, &files[0].dirent);
     bale_ahead_open(&ahead, directory, &link.dirent);
