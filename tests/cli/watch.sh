@@ -43,7 +43,8 @@ is "written/s stored/s read/s ratio saved dirty frames/s waits cpu" "$(head -n 1
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert rows[0]['written'] == 0 and rows[-1]['written'] == 3000000, rows
-assert any(row['written_per_second'] > 0 and row['compressed_per_second'] > 0 for row in rows), rows
+assert any(row['written_per_second'] > 0 for row in rows), rows
+assert any(row['compressed_per_second'] > 0 for row in rows), rows
 assert rows[-1]['saved'] == rows[-1]['compressed'] - rows[-1]['stored'] > 2000000, rows
 assert all(b['written'] >= a['written'] for a, b in zip(rows, rows[1:])), rows
 END
