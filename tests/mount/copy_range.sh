@@ -12,13 +12,6 @@ mkdir "$mnt" "$work/disk"
 
 program() { /usr/bin/python3 "$BALE_SOURCE/tests/mount/copy_range.py" "$@" || fail "$*"; }
 
-kill_daemon() {
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    daemon=
-    umount -l "$mnt"
-}
-
 # lines TEXT BYTES
 lines() { sh -c 'yes "$1" | head -c "$2"' - "$@"; }
 
@@ -34,7 +27,7 @@ program copy "$mnt" "$BALEFS"
 /usr/bin/python3 -c 'import os, sys
 a, b = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
 while os.copy_file_range(a, b, 1 << 20): pass' "$mnt/text" "$mnt/unsynced"
-kill_daemon
+mount_kill "$mnt"
 lossy_down "$base"
 lossy_up "$lossy" "$work/disk" "$base"
 mount_up "$base/store" "$mnt"
@@ -45,7 +38,7 @@ program check "$mnt"
 /usr/bin/python3 -c 'import os, sys
 a, b = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[2], os.O_RDWR | os.O_CREAT)
 while os.copy_file_range(a, b, 1 << 20): pass' "$mnt/text" "$mnt/copies/text-closed"
-kill_daemon
+mount_kill "$mnt"
 mount_up "$base/store" "$mnt"
 program check "$mnt"
 mount_down "$mnt"
@@ -77,7 +70,7 @@ clones() {
     cmp "$work/source" "$mnt/target" || fail "$1: the copy changed with its source"
     dd if="$work/source" of="$mnt/target" bs=1000 count=7000 skip=11000 seek=11000 conv=notrunc,fsync status=none
     cp --sparse=never "$mnt/target" "$mnt/again"
-    kill_daemon
+    mount_kill "$mnt"
     mount_up "$base/store" "$mnt"
     cmp "$work/source" "$mnt/target" || fail "$1: the copy, after a kill"
     cmp "$work/source" "$mnt/again" || fail "$1: a copy of the copy, after a kill"

@@ -175,9 +175,7 @@ pieces() {
     done
     echo close >&"${PIECES[1]}"
     wait "$PIECES_PID" || fail "$1, pieces: what was taken could not be stored"
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    umount -l "$mnt"
+    mount_kill "$mnt"
     mount_up "$base/store" "$mnt"
     cmp "$work/expected" "$mnt/file" || fail "$1, pieces: not what was written"
     mount_down "$mnt"

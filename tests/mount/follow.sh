@@ -56,9 +56,7 @@ for at in "$direct" "$ro"; do
     wait "$writer" || fail "the writer"
 done
 md5sum <"$mnt/whole" >"$work/sum"
-kill -KILL "$daemon"
-wait "$daemon" || true
-umount -l "$mnt"
+mount_kill "$mnt"
 md5sum --status -c <(sed "s|-|$ro/whole|" "$work/sum") || fail "after the writer was killed"
 soon names_none
 mount_up "$store" "$mnt"

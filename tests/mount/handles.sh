@@ -64,10 +64,7 @@ END
     for ((i = 0; i < 50; i++)); do echo new >"$mnt/to/new$i"; done
     handles stale "$mnt" "$work/gone"
     handles save "$mnt" "$saved" >"$work/count"
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    daemon=
-    umount -l "$mnt"
+    mount_kill "$mnt"
     mount_up "$store" "$mnt"
     handles check "$mnt" "$saved"
     mount_down "$mnt"

@@ -89,10 +89,7 @@ say "into a new directory"
 mount_up "$store" "$mnt"
 mkdir "$mnt/made" "$mnt/made/before"
 cp -a "$work/two" "$mnt/made/before/tree"
-kill -KILL "$daemon"
-wait "$daemon" 2>/dev/null || true
-daemon=
-umount -l "$mnt"
+mount_kill "$mnt"
 import "$work/two" "$store/made/before/tree"
 lose
 same "$work/two" /made/before/tree

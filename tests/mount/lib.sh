@@ -103,6 +103,14 @@ mount_up() {
     fail "balefs mount $* $store $mnt: not mounted"
 }
 
+# mount_kill MNT: the daemon is killed, and the dead mount goes
+mount_kill() {
+    kill -KILL "$daemon"
+    wait "$daemon" 2>/dev/null || true
+    daemon=
+    umount -l "$1"
+}
+
 # mount_down MNT: must succeed, and the daemon must be gone then
 mount_down() {
     local status=0

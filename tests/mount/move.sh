@@ -109,10 +109,7 @@ mount_kills() {
         "$BALEFS" init "$store"
         mount_up "$store" "$mnt"
         if MOVE_KILL=$at move import --move "$tree" "$mnt"; then break; fi
-        kill -KILL "$daemon"
-        wait "$daemon" 2>/dev/null || true
-        daemon=
-        umount -l "$mnt"
+        mount_kill "$mnt"
         lose
         export_whole
         both "$work/copy"

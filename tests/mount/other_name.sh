@@ -39,10 +39,7 @@ os.mkdir("new")
 exec(sys.argv[3])
 os.kill(int(sys.argv[2]), signal.SIGKILL)
 PYTHON
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    daemon=
-    umount -l "$mnt"
+    mount_kill "$mnt"
     lossy_disk_down "$backing"
     lossy_disk_up "$lossy" btrfs "$backing"
     mount_up "$store" "$mnt"

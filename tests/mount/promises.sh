@@ -14,18 +14,11 @@ lossy_up "$lossy" "$work/disk" "$backing"
 
 # lose: both processes die, and what was not synced is gone; then the store is mounted again
 lose() {
-    kill_daemon
+    mount_kill "$mnt"
     lossy_down "$backing"
     lossy_up "$lossy" "$work/disk" "$backing"
     fsck_clean "$store"
     mount_up "$store" "$mnt"
-}
-
-kill_daemon() {
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    daemon=
-    umount -l "$mnt"
 }
 
 # has TEST...: as test(1) says
@@ -118,7 +111,7 @@ mkdir -p f-above/a/b
 echo old >f-above/a/b/f
 cd /
 # The same if the mount that made them was killed, and what it made is not durable yet.
-kill_daemon
+mount_kill "$mnt"
 mount_up "$store" "$mnt"
 fsynced 'write("f-above/a/b/f", "new")'
 lose

@@ -120,9 +120,7 @@ fi
 make killed 100000
 fill other 100000 | as "$alice" dd of="$mnt/killed" conv=notrunc bs=64K status=none
 as "$alice" chmod 644 "$mnt/killed"
-kill -KILL "$daemon"
-wait "$daemon" 2>/dev/null || true
-umount -l "$mnt"
+mount_kill "$mnt"
 mount_up "$store" "$mnt"
 as "$bob" sh -c "yes other | head -c 100000 | cmp - '$mnt/killed'" || fail "another file after a kill"
 [ "$(finds secret_of_killed killed)" = 0 ] || fail "the secret is back after a kill"

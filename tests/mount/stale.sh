@@ -36,10 +36,7 @@ closed || fail "the files stay open"
 echo more >>"$mnt/dir/before"
 "$BALEFS" sync "$mnt" || fail "a second sync"
 
-kill -KILL "$daemon"
-wait "$daemon" 2>/dev/null || true
-daemon=
-umount -l "$mnt"
+mount_kill "$mnt"
 lossy_down "$backing"
 lossy_up "$lossy" "$work/disk" "$backing"
 fsck_clean "$store"

@@ -10,13 +10,6 @@ mount_begin walk
 backing=$work/backing store=$work/backing/store mnt=$work/mnt
 mkdir "$backing" "$work/disk" "$mnt"
 
-kill_daemon() {
-    kill -KILL "$daemon"
-    wait "$daemon" 2>/dev/null || true
-    daemon=
-    umount -l "$mnt"
-}
-
 # is TEXT FILE
 is() { [ "$1" = "$(cat "$mnt/$2")" ] || fail "after a loss: $2: '$(cat "$mnt/$2")', not '$1'"; }
 
@@ -28,7 +21,7 @@ mkdir -p "$mnt/done/dir" "$mnt/between" "$mnt"/later/{dir/deep,other}
 for file in done/exchanged between/held later/{moved,linked,exchanged,dir/deep/file,other/leaves,other/file}; do
     echo "$file" >"$mnt/$file"
 done
-kill_daemon
+mount_kill "$mnt"
 mount_up "$store" "$mnt"
 "$BALEFS" sync "$mnt" &
 sync=$!
@@ -54,7 +47,7 @@ mv "$mnt/done/other/leaves" "$mnt/done/left"
 touch "$backing/release"
 wait "$sync" || fail "sync"
 
-kill_daemon
+mount_kill "$mnt"
 lossy_down "$backing"
 lossy_up "$lossy" "$work/disk" "$backing"
 fsck_clean "$store"
