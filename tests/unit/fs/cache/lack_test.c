@@ -4,7 +4,6 @@
 
 #include "fs/cache/evict.h"
 #include "fs/cache/extent.h"
-#include "kernels/base/container_of.h"
 #include "tests/unit/fs/cache/parked.h"
 
 #define CAP ((uint64_t)32 << 20)
@@ -46,32 +45,30 @@ static void write_parked(struct bale_file *file, struct bale_wait *wait)
     CHECK_EQ_U(bale_volume_waiting_writes(volume), 1);
 }
 
-static void freed(void)
+/* A write waits while all is taken, and make_room wakes it. */
+static void check_woken_by(void (*make_room)(void))
 {
     struct bale_file *file = parked_open(volume);
     struct bale_wait wait;
 
     take_all();
     write_parked(file, &wait);
-    free_one();
+    make_room();
     parked_check_woken(volume, &wait, sizeof data);
     free_all();
     volume_file_close(file);
 }
 
+static void count_less(void)
+{
+    bale_memory_count(volume->memory, -(int64_t)CAP / 2);
+}
+
 /* The cap counts less that lies elsewhere. */
 static void counted(void)
 {
-    struct bale_file *file = parked_open(volume);
-    struct bale_wait wait;
-
     bale_memory_count(volume->memory, CAP / 2);
-    take_all();
-    write_parked(file, &wait);
-    bale_memory_count(volume->memory, -(int64_t)CAP / 2);
-    parked_check_woken(volume, &wait, sizeof data);
-    free_all();
-    volume_file_close(file);
+    check_woken_by(count_less);
 }
 
 /* A device can write to it no longer. */
@@ -175,38 +172,22 @@ static void discarded(void)
     volume_file_close(file);
 }
 
-struct waiting {
-    struct bale_parked_write parked;
-    struct bale_wait wait;
-};
-
-static void waiting_job(struct bale_job *job, struct bale_scratch *scratch)
-{
-    struct waiting *waiting = BALE_CONTAINER_OF(job, struct waiting, parked.job);
-
-    (void)scratch;
-    bale_wait_done(&waiting->wait, 0);
-}
-
 /* Others are left alone. */
 static void others(void)
 {
-    struct waiting waiting[3] = {0};
+    struct parked parked[3];
 
     for (int i = 0; i < 3; i++) {
-        waiting[i] =
-            (struct waiting){.parked = {.job.run = waiting_job,
-                                        .lack = i == 1 ? BALE_LACKS_MEMORY : BALE_LACKS_FLUSH},
-                             .wait = BALE_WAIT};
-        waiting[i].parked.wakes = bale_volume_wakes(volume);
-        bale_volume_park(volume, &waiting[i].parked);
+        parked_look(&parked[i], volume);
+        parked[i].write.lack = i == 1 ? BALE_LACKS_MEMORY : BALE_LACKS_FLUSH;
+        bale_volume_park(volume, &parked[i].write);
     }
     bale_memory_lack(volume->memory);
     bale_memory_tell_room(volume->memory);
     CHECK_EQ_U(bale_volume_waiting_writes(volume), 2);
     bale_volume_wake(volume);
     for (int i = 0; i < 3; i++)
-        bale_wait_for(&waiting[i].wait);
+        bale_wait_for(&parked[i].wait);
 }
 
 int main(void)
@@ -216,7 +197,7 @@ int main(void)
     options.age_ms = VOLUME_NEVER_MS;
     REQUIRE(bale_volume_create(&options, &volume) == BALE_OK);
     parked_stop_flusher(volume);
-    freed();
+    check_woken_by(free_one);
     counted();
     quarantined();
     filled();

@@ -1,4 +1,4 @@
-/* A volume whose writes are parked until something other than the flusher wakes them. */
+/* Writes that are parked, also in a volume in which only others than the flusher wake them. */
 #ifndef BALE_TESTS_UNIT_FS_CACHE_PARKED_H
 #define BALE_TESTS_UNIT_FS_CACHE_PARKED_H
 
@@ -7,7 +7,29 @@
 
 #include "format/err.h"
 #include "fs/cache/flusher.h"
+#include "kernels/base/container_of.h"
 #include "tests/support/volume.h"
+
+/* A write of the test's own. Its result is whether it was cancelled. */
+struct parked {
+    struct bale_parked_write write;
+    struct bale_wait wait;
+};
+
+static inline void parked_run(struct bale_job *job, struct bale_scratch *scratch)
+{
+    struct parked *parked = BALE_CONTAINER_OF(job, struct parked, write.job);
+
+    (void)scratch;
+    bale_wait_done(&parked->wait, parked->write.cancelled);
+}
+
+/* Looks, and finds that it must wait. */
+static inline void parked_look(struct parked *parked, const struct bale_volume *volume)
+{
+    *parked = (struct parked){.write.job.run = parked_run, .wait = BALE_WAIT};
+    parked->write.wakes = bale_volume_wakes(volume);
+}
 
 /* Ends the flusher, which would wake writes now and then. The one that takes its place, for
  * bale_volume_destroy, ends at once. */
