@@ -72,6 +72,13 @@ static void publish_longest(struct cuda_pinned *pinned)
     __atomic_add_fetch(&pinned->longest_version, 1, __ATOMIC_SEQ_CST);
 }
 
+static bool lies_in(const void *memory, size_t size, uintptr_t begin, size_t length)
+{
+    uintptr_t at = (uintptr_t)memory;
+
+    return at >= begin && size <= length && at - begin <= length - size;
+}
+
 /* Whether the memory is in the longest range; false also while that changes. */
 static bool is_in_longest(struct cuda_pinned *pinned, const void *memory, size_t size)
 {
@@ -80,10 +87,8 @@ static bool is_in_longest(struct cuda_pinned *pinned, const void *memory, size_t
     size_t longest = __atomic_load_n(&pinned->longest_size, __ATOMIC_SEQ_CST);
     bool changes =
         version % 2 == 1 || __atomic_load_n(&pinned->longest_version, __ATOMIC_SEQ_CST) != version;
-    uintptr_t at = (uintptr_t)memory;
 
-    return !changes && at >= begin && at - begin < longest && size > 0 &&
-           size <= longest - (at - begin);
+    return !changes && longest > 0 && lies_in(memory, size, begin, longest);
 }
 
 static void merge(struct cuda_pinned *pinned)
@@ -129,7 +134,6 @@ void bale_cuda_pinned_set_usable(struct cuda_pinned *pinned, size_t usable)
 
 bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t size)
 {
-    const uint8_t *begin = memory;
     bool has = is_in_longest(pinned, memory, size);
 
     if (has)
@@ -137,7 +141,7 @@ bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t
     pthread_mutex_lock(&pinned->mutex);
     for (size_t i = 0; !has && i < pinned->merged_count; i++) {
         const struct cuda_range *r = &pinned->merged[i];
-        has = begin >= r->memory && size <= r->size && begin <= r->memory + (r->size - size);
+        has = lies_in(memory, size, (uintptr_t)r->memory, r->size);
     }
     pthread_mutex_unlock(&pinned->mutex);
     return has;

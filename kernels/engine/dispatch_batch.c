@@ -180,14 +180,14 @@ static void finish_batch(struct bale_dispatch *d, struct bale_batch *batch)
         bale_dispatch_send(d, batches);
 }
 
-/* Ends an item's part in its batch, as the owner's again. Under the lock. */
-static void end_item(struct bale_dispatch *d, struct bale_item *item, bool *completed)
+/* Ends an item's part in its batch, as the owner's again. False: it is to be done once more. Under
+ * the lock. */
+static bool end_item(struct bale_dispatch *d, struct bale_item *item)
 {
     struct bale_batch_item *entry = item->owner;
     struct bale_batch *batch = entry->batch;
     int status = item->status;
 
-    *completed = status == BALE_OK || status == BALE_E_QUARANTINED;
     if (status == BALE_OK) {
         item->done = entry->before.done;
         item->owner = entry->before.owner;
@@ -202,6 +202,7 @@ static void end_item(struct bale_dispatch *d, struct bale_item *item, bool *comp
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->no_device += status == BALE_E_NO_DEVICE;
     batch->left--;
+    return status == BALE_OK || status == BALE_E_QUARANTINED;
 }
 
 /* Hands items that are back to the CPU engine's workers, which call the owner's done, or do the
@@ -218,8 +219,7 @@ static void take_back(struct bale_dispatch *d, struct bale_item *list)
     while (list) {
         struct bale_item *next = list->next;
         struct bale_batch *batch = ((struct bale_batch_item *)list->owner)->batch;
-        bool completed;
-        end_item(d, list, &completed);
+        bool completed = end_item(d, list);
         if (completed)
             bale_item_list_append(&d->queue->completed, list);
         else
