@@ -32,7 +32,7 @@ void bale_memory_free(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_set_quarantine(struct bale_memory *memory, bool active);
 
-/* Waiting for memory: whoever finds none calls bale_memory_lack and tries once more. If that fails
+/* Waiting for memory: a thread that finds none calls bale_memory_lack and tries once more. If that fails
  * too, it waits until room is called. However many lack memory, room is called once, with the
  * owner's arg, when something becomes free or the owner calls bale_memory_tell_room. It runs on the
  * thread that frees, under the locks that this thread holds (not the memory's own), and must not

@@ -65,7 +65,7 @@ static enum bale_write_progress without_space(struct write_op *op, int lack,
         return BALE_WRITE_DONE;
     }
     if (!op->lacks_space) {
-        /* From here on whoever frees space tells of it. What was freed before was not told: the
+        /* From here on a thread that frees space tells of it. What was freed before was not told: the
          * flusher looks for it now. */
         op->lacks_space = true;
         atomic_fetch_add(&op->file->volume->lacking_space, 1);

@@ -18,7 +18,7 @@
 #include "fs/store/store.h"
 
 #define FUSE_DEVICE makedev(10, 229)
-#define SHOW_MS 5000 /* for the mount's first answer; whoever starts the daemon waits for that */
+#define SHOW_MS 5000 /* for the mount's first answer, for which mounting waits */
 
 static const char prefix[] = "/dev/fd/";
 

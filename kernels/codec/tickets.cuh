@@ -3,9 +3,9 @@
  * and it may wait for them.
  *
  * It may also wait for the next TOGETHER - 1 tickets. Their blocks begin once other blocks end, so
- * the device must run more blocks at a time than wait for later tickets. Of each
- * batch at most TOGETHER - 1 do, and kernels/cuda/waiting.cu limits how many engines compute such
- * batches at a time. */
+ * the device must run more blocks at a time than wait for later tickets. Of each batch at most
+ * TOGETHER - 1 do, and kernels/cuda/waiting.cu limits how many engines compute such batches at a
+ * time. */
 #ifndef BALE_KERNELS_CODEC_TICKETS_CUH
 #define BALE_KERNELS_CODEC_TICKETS_CUH
 

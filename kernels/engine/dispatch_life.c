@@ -155,7 +155,7 @@ int bale_dispatch_create(const struct bale_dispatch_options *options, struct bal
 
 /* ---- Opening the GPU engine ---- */
 
-/* Whoever is not told when it opens would never use it. */
+/* An owner that is not told when it opens would never use it. */
 static bool is_tried_again(const struct bale_dispatch *d, int err)
 {
     return err == BALE_E_NOMEM && d->options.opened;
