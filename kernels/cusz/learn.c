@@ -98,7 +98,7 @@ static void count_tokens(struct cusz_work *work, const struct frame *frame,
 }
 
 /* About how many bits Huffman's codes take, in 1/65536: the entropy, but a bit for each token that
- * has more than two fifths of those that are left. */
+ * has more than two fifths of those that are left, and for one that is alone. */
 static uint64_t estimate(const uint32_t counts[CUSZ_TOKENS])
 {
     uint32_t left[CUSZ_TOKENS], most;
@@ -113,14 +113,15 @@ static uint64_t estimate(const uint32_t counts[CUSZ_TOKENS])
         most = 0;
         for (uint32_t i = 1; i < CUSZ_TOKENS; i++)
             most = left[i] > left[most] ? i : most;
-        if (left[most] == total || (uint64_t)left[most] * 5 <= total * 2)
-            break;
+        if (left[most] == total)
+            return bits > 0 ? bits : total << 16;
+        if ((uint64_t)left[most] * 5 <= total * 2)
+            return bits + total * bale_log2_q16((uint32_t)total) - sum;
         bits += total << 16;
         total -= left[most];
         sum -= (uint64_t)left[most] * bale_log2_q16(left[most]);
         left[most] = 0;
     }
-    return bits + (total > 0 ? total * bale_log2_q16((uint32_t)total) - sum : 0);
 }
 
 /* Low bits of a token: of a word, or of a match or a run. */

@@ -27,8 +27,10 @@ __device__ inline uint64_t estimate(block_sums *sums, uint32_t count)
 
     for (;;) {
         const uint32_t most = sums->most(count);
-        if (most == total || (uint64_t)most * 5 <= total * 2)
-            break;
+        if (most == total)
+            return bits > 0 ? bits : total << 16;
+        if ((uint64_t)most * 5 <= total * 2)
+            return bits + total * log2_q16((uint32_t)total) - sum;
         const uint32_t first = sums->most(count == most ? TOKENS - threadIdx.x : 0);
         bits += total << 16;
         total -= most;
@@ -36,7 +38,6 @@ __device__ inline uint64_t estimate(block_sums *sums, uint32_t count)
         if (threadIdx.x == TOKENS - first)
             count = 0;
     }
-    return bits + (total ? total * log2_q16((uint32_t)total) - sum : 0);
 }
 
 /* By a thread: joins all nodes, each time the two least of the first two leaves and the first two

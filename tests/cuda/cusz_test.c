@@ -29,6 +29,7 @@ enum kind {
     SLOW,     /* one-dimensional, hardly changing */
     NOISE,    /* 12 bits each */
     AGAIN,    /* the same again and again, at distances in and out of reach */
+    HOLES,    /* zeros, and few that are no number */
     EDGES,    /* the greatest and the least, between which is the least word of f32 */
     KINDS,
     BURST /* few that are not zero, but for one burst: in add_burst */
@@ -63,6 +64,8 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
         return rint(sin(x * .1) * 100) + (random % 60 ? 0 : 0.3);
     case NAN_EDGE:
         return random % 17 ? 0 : random >> 10 & 1 ? NAN : 1e30;
+    case HOLES:
+        return random % 300 ? 0 : NAN;
     case FEW:
         return (double)(random % 3);
     case NOISE:

@@ -185,6 +185,18 @@ static void test_unfit(void)
     CHECK_EQ_U(made.part_length, 0);
 }
 
+/* Words that are all 0, of which no frame of zeros is made, for an element is listed: runs. */
+static void test_zeros(void)
+{
+    const struct bale_field field = field_of(BALE_FIELD_F32, 0.25, 0, 0, BALE_PIPELINE_AUTO);
+    static float x[ELEMENTS];
+    static struct made made;
+
+    x[ELEMENTS / 2] = NAN;
+    make(&field, (const uint8_t *)x, sizeof x, &made);
+    CHECK(made.length > 0 && made.length < 100);
+}
+
 /* One segment of more bits than a length has: segments become shorter. */
 static void test_long_segment(void)
 {
@@ -228,6 +240,7 @@ int main(void)
     test_long_codes();
     test_pipelines();
     test_unfit();
+    test_zeros();
     test_long_segment();
     test_example();
     bale_scratch_destroy(scratch);
