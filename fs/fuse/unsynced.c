@@ -215,7 +215,9 @@ struct sync_work {
     atomic_int error; /* the first errno */
 };
 
-static void report_failure(struct sync_work *work, struct bale_node *node, int e)
+/* The next sync tries again, unless this process may not open the node: then every sync would
+ * fail. */
+static void sync_failed(struct sync_work *work, struct bale_node *node, int e)
 {
     char path[PATH_TEXT];
     int none = 0;
@@ -223,6 +225,8 @@ static void report_failure(struct sync_work *work, struct bale_node *node, int e
     bale_node_path(work->mount->nodes, node, path, sizeof path);
     bale_log(BALE_LOG_ERROR, "%s: could not be synced: %s: check the backing file system", path,
              strerror(e));
+    if (e != EACCES && e != EPERM)
+        bale_unsynced_add(work->mount, node);
     atomic_compare_exchange_strong(&work->error, &none, e);
 }
 
@@ -235,7 +239,7 @@ static void *sync_thread(void *arg)
         bool has_data = node && (S_ISDIR(node->mode) || S_ISREG(node->mode));
         int e = has_data ? bale_sync_node(work->mount, node) : 0;
         if (e)
-            report_failure(work, node, e);
+            sync_failed(work, node, e);
     }
     return NULL;
 }
@@ -272,7 +276,11 @@ static int sync_list(struct bale_mount *mount, struct node_list *list)
     for (size_t i = 0; moved && i < work.list.count; i++)
         atomic_fetch_and(&work.list.nodes[i]->marks, ~(uint32_t)BALE_MARK_MOVED);
     list_free(mount, &work.list);
-    return e ? e : atomic_load(&work.error);
+    /* What was not synced may be lost even if the next sync of it succeeds. */
+    int failed = atomic_load(&work.error);
+    if (failed)
+        (void)bale_store_taint(mount->store);
+    return e ? e : failed;
 }
 
 int bale_unsynced_sync_directories(struct bale_mount *mount)
