@@ -72,15 +72,28 @@ static int put_segments(struct bale_flush *flush)
     return err;
 }
 
-/* After a lack of space: whether the change is to try once more, with less. It does so once. Gives
- * the space that the attempt has taken back: other files may use it too. */
-static bool spare(struct bale_change *change)
+static bool is_lack(int err)
 {
-    if (change->sparing)
-        return false;
-    change->sparing = true;
-    (void)bale_container_trim(change->file->container);
-    return true;
+    return err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
+}
+
+/* Commits what the flush has written. On lack of space gives free space of the container back and
+ * tries once more: the frames are stored and in the index, so flushing again would need more. */
+static int commit_written(struct bale_flush *flush)
+{
+    struct bale_file *file = flush->change->file;
+    uint64_t generation;
+    int err = put_segments(flush);
+
+    if (err == BALE_OK)
+        err = bale_reserve_commit(file);
+    else
+        bale_container_abandon(file->container);
+    if (!is_lack(err))
+        return err;
+    (void)bale_container_trim(file->container);
+    err = bale_container_begin(file->container, &generation);
+    return err == BALE_OK ? bale_reserve_commit(file) : err;
 }
 
 bool bale_flush_commit(struct bale_flush *flush)
@@ -88,11 +101,10 @@ bool bale_flush_commit(struct bale_flush *flush)
     struct bale_change *change = flush->change;
     struct bale_file *file = change->file;
     int err = atomic_load(&flush->error);
+    bool spare = is_lack(err) && !change->sparing;
 
     if (err == BALE_OK)
-        err = put_segments(flush);
-    if (err == BALE_OK)
-        err = bale_reserve_commit(file);
+        err = commit_written(flush);
     else
         bale_container_abandon(file->container);
     pthread_mutex_lock(&file->lock);
@@ -100,16 +112,20 @@ bool bale_flush_commit(struct bale_flush *flush)
     if (err == BALE_OK && file->size == flush->size && file->mtime.tv_sec == flush->mtime.tv_sec &&
         file->mtime.tv_nsec == flush->mtime.tv_nsec)
         file->attr_dirty = false;
-    bool lack = err == BALE_E_NOSPACE || err == BALE_E_DQUOT;
-    if (!lack || change->sparing)
-        file->refused = lack ? err : BALE_OK;
+    if (!spare)
+        file->refused = is_lack(err) ? err : BALE_OK;
     bale_volume_add_dirty(file, 0);
     pthread_mutex_unlock(&file->lock);
     change->error = err;
     change->changed = err == BALE_OK && sets_mtime(change);
     bale_flush_free(flush);
     bale_volume_wake(file->volume);
-    return !lack || !spare(change);
+    if (spare) {
+        change->sparing = true;
+        /* Other files may use the space that the attempt has taken, too. */
+        (void)bale_container_trim(file->container);
+    }
+    return !spare;
 }
 
 void bale_flush_fail(struct bale_flush *flush, int err)
