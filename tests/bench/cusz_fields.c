@@ -1,5 +1,5 @@
-/* Fields of N x N x N binary32, as simulations have them, for tests/bench/paper-cusz: drawn, and
- * the same each time.
+/* Fields of N x N x N binary32, as simulations have them, for tests/bench/paper-cusz and mount:
+ * drawn, and the same each time.
  *
  * usage: cusz_fields KIND N FILE */
 #include <math.h>

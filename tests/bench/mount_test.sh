@@ -98,6 +98,22 @@ curves = [path for path in picture.getElementsByTagName("path") if path.getAttri
 assert len(curves) >= 2 and all(path.getAttribute("d").count("L") == 2 for path in curves), len(curves)
 EOP
 
+# Fields, and a codec with a bound.
+"$bench" "${tiny[@]}" --kinds turbulence --only write,read,burst --pause 0.1 --backing "$work/backing" \
+    --systems balefs/cusz:f32,abs=2e-3,balefs/float:f32,dims=64x64x64,memfs --json "$work/json" \
+    >"$work/out" 2>"$work/err" || fail "fields: $(cat "$work/out" "$work/err")"
+nothing_left "after fields"
+python3 - "$work/json" <<'EOP' || fail "the fields are wrong: $(cat "$work/out")"
+import json, sys
+found = json.load(open(sys.argv[1], encoding="utf-8"))["results"]
+rows = {(row["what"], row["detail"]): row["systems"] for row in found}
+rounded, exact = "balefs/cusz:f32,abs=2e-3", "balefs/float:f32,dims=64x64x64"
+for what in ("sequential write until synced", "sequential read, cold", "burst of writes until synced, warm"):
+    assert set(rows[what, "turbulence, 2 jobs"]) == {rounded, exact, "memfs"}, what
+ratios = rows["compression ratio", "turbulence"]
+assert ratios[exact][0] > 1.5 and ratios[rounded][0] > 2 * ratios[exact][0], ratios
+EOP
+
 # On a new file system below each of the three that have a directory.
 if command -v mkfs.ext4 >/dev/null && [ -e /dev/loop-control ]; then
     mkdir "$work/bin"
@@ -129,6 +145,7 @@ refuses 2 'give 1M or more' --size 5
 refuses 2 'invalid choice' --below vfat
 refuses 1 'no system zfs' --systems zfs
 refuses 1 'codec' --systems balefs/nothing --only write
+refuses 1 'abs=E' --systems balefs/cusz:f32,rel=1e-3,range=-1:1 --only write
 
 # Wrong bytes are detected.
 worker=$build/tests/bench/mount_worker
@@ -147,3 +164,15 @@ if echo | "$worker" read rewritten=40 "${keys[@]}" >"$work/out" 2>&1; then
     fail "changed bytes were not seen"
 fi
 grep -q 'is not what was written' "$work/out" || fail "changed bytes: $(cat "$work/out")"
+
+# Elements may differ by the bound, not by more: 1 and 1.0625.
+printf '\0\0\200\077%.0s' {1..1024} >"$work/source"
+printf '\0\0\210\077%.0s' {1..1024} >"$work/files/file0"
+keys=(dir="$work/files" source="$work/source" size=4096)
+echo | "$worker" read within=0.0625 "${keys[@]}" >"$work/out" || fail "within the bound: $(cat "$work/out")"
+for bound in 0.0624 0; do
+    if echo | "$worker" read within=$bound "${keys[@]}" >"$work/out" 2>&1; then
+        fail "a difference of more than $bound was not seen"
+    fi
+    grep -q 'is not what was written' "$work/out" || fail "more than $bound: $(cat "$work/out")"
+done

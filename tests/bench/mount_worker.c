@@ -4,6 +4,7 @@
  *   OPERATION: write, read, randread, randwrite; writes end with fsync
  *   dir=DIR source=FILE size=BYTES    of each file; the source's length is a multiple of 4096
  *   [jobs=1] [record=1048576] [shared=0] [warm=0] [count=0] [rewritten=0] [seed=1]
+ *   [within=0]    how much an element of binary32 may differ; records are whole elements then
  *
  * Prints "ready", waits for a line, works, prints {"seconds": S, "bytes": N}, compares what was
  * read with what was written, and prints "same". Exit status: 0, 1, 2 for wrong usage. */
@@ -88,6 +89,8 @@ static bool parse(struct worker_plan *plan, int argc, char **argv)
             plan->rewritten = number;
         else if (IS("seed"))
             plan->seed = number;
+        else if (IS("within"))
+            plan->within = strtod(value, NULL);
         else
             return false;
 #undef IS

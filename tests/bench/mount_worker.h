@@ -21,6 +21,7 @@ struct worker_plan {
     uint64_t count;     /* random operations of each job, no block twice */
     uint64_t rewritten; /* blocks of each file that a random write has replaced */
     uint64_t seed;
+    double within; /* how much an element of binary32 may differ from what was written */
 };
 
 struct worker_job {

@@ -1,5 +1,6 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -151,6 +152,24 @@ bool worker_job_run(struct worker_job *job)
     return (close(fd) == 0 || complain(job, "close")) && good;
 }
 
+/* The same bytes; or, where elements may differ, none does by more. */
+static bool alike(const unsigned char *got, const unsigned char *wanted, size_t size, double within)
+{
+    float a, b;
+
+    if (memcmp(got, wanted, size) == 0)
+        return true;
+    if (within <= 0)
+        return false;
+    for (size_t i = 0; i < size; i += sizeof a) {
+        memcpy(&a, got + i, sizeof a);
+        memcpy(&b, wanted + i, sizeof b);
+        if (memcmp(got + i, wanted + i, sizeof a) != 0 && !(fabs((double)a - (double)b) <= within))
+            return false;
+    }
+    return true;
+}
+
 /* A call's bytes with what belongs there. replaced: which of the file's blocks are. */
 static bool compare(const struct worker_job *job, const unsigned char *bytes, uint64_t offset,
                     size_t size, const unsigned char *replaced)
@@ -159,7 +178,7 @@ static bool compare(const struct worker_job *job, const unsigned char *bytes, ui
         uint64_t at = offset + done;
         size_t step = BLOCK - (size_t)(at % BLOCK);
         step = step < size - done ? step : size - done;
-        if (memcmp(bytes + done, content(job, at, replaced[at / BLOCK]), step) != 0) {
+        if (!alike(bytes + done, content(job, at, replaced[at / BLOCK]), step, job->plan->within)) {
             fprintf(stderr, "mount_worker: job %u: what was read at %llu is not what was written\n",
                     job->number, (unsigned long long)at);
             return false;

@@ -13,7 +13,7 @@ WHAT = "burst of writes until synced"
 def _burst(chain, system, keys, number):
     """Writes to a directory of its own, then reads it back, outside the time. What work_on returns for the writes."""
     below = f"burst{number}"
-    (system.mnt / below).mkdir()
+    system.make_dir(below)
     done = work_on(chain.programs, system, "write", below=below, touch=False, **keys)
     drop_caches(system.mnt)
     work_on(chain.programs, system, "read", below=below, touch=False, **keys)

@@ -9,7 +9,8 @@ from .machine import Failed, run
 
 BLOCK = 4096
 PIECE = 1 << 20
-KINDS = ("text", "solver", "random")
+KINDS = ("text", "solver", "random", "turbulence")
+DEFAULT = KINDS[:-1]  # a field is for codecs that are made for arrays
 TEXT = ("/usr/include", "/usr/share/doc", "/usr/share/perl", "/usr/lib/python3")
 SUFFIXES = (".h", ".hpp", ".c", ".txt", ".md", ".html", ".pl", ".pm", ".py", "README", "copyright")
 
@@ -95,7 +96,18 @@ def _write_random(out, size):
         out.write(source.randbytes(min(PIECE, size - begin)))
 
 
-def make(kind, size, work, solver):
+def _write_turbulence(out, size, fields, work):
+    """One field again and again: no codec looks so far back."""
+    points = 64 if size < 128 << 20 else 256
+    field = work / "field"
+    run(fields, "turbulence", points, field)
+    data = field.read_bytes()
+    for begin in range(0, size, len(data)):
+        out.write(data[:size - begin])
+    field.unlink()
+
+
+def make(kind, size, work, programs):
     """A file of that kind and, rounded up to whole blocks, size."""
     size = -(-size // BLOCK) * BLOCK
     path = work / f"{kind}.data"
@@ -103,7 +115,9 @@ def make(kind, size, work, solver):
         if kind == "text":
             _write_text(out, size)
         elif kind == "solver":
-            _write_solver(out, size, solver, work)
+            _write_solver(out, size, programs["solver"], work)
+        elif kind == "turbulence":
+            _write_turbulence(out, size, programs["cusz_fields"], work)
         else:
             _write_random(out, size)
     return path

@@ -32,7 +32,7 @@ def work_on(programs, system, operation, below="", touch=True, **keys):
     """Runs the worker on a mounted system, in a directory of it; seconds, bytes, CPU seconds of ours and of the
     machine. Without touch the caller has touched free memory."""
     words = [str(programs["mount_worker"]), operation, f"dir={system.mnt / below}"]
-    words += [f"{key}={value}" for key, value in keys.items()]
+    words += [f"{key}={value}" for key, value in {**keys, "within": system.within()}.items()]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True) as worker:
         try:
@@ -81,7 +81,7 @@ class Chain:
         done = work_on(self.programs, system, "write", **keys)
         if "write" in only:
             self.add("sequential write until synced", detail, system, done)
-        stored = system.stored() if jobs == 1 else None
+        stored = system.stored() if jobs == min(plan.jobs) else None
         if stored:
             self.results.add("compression ratio", kind, "", system.name, done[1] / stored)
         system.cold()

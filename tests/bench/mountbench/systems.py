@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import time
@@ -22,7 +23,7 @@ class System:
     def __init__(self, name, programs, work, backing):
         self.name = name
         self.programs = programs
-        self.work = work / name.replace("/", "-").replace(":", "")
+        self.work = work / name.replace("/", "-").translate(str.maketrans("", "", ":,"))
         self.backing = backing / self.work.name
         self.mnt = self.work / "mnt"
         self.daemon = None
@@ -107,6 +108,13 @@ class System:
         """Bytes that what is in it takes below; None: not known."""
         return None
 
+    def within(self):
+        """How much an element of binary32 that is read may differ from what was written."""
+        return 0
+
+    def make_dir(self, name):
+        (self.mnt / name).mkdir()
+
     def pids(self):
         return [self.daemon.pid] if self.daemon else []
 
@@ -169,9 +177,29 @@ class Balefs(System):
         words = ["io=direct" if word == "direct" else word for word in name.split("/")[1:]]
         self.options = [word for word in words if "=" in word.split(":")[0]]
         self.codec = next((word for word in words if word not in self.options), "auto")
+        self.lossy = self.codec.startswith("cusz:")
 
     def make(self):
-        run(self.programs["balefs"], "init", "--codec", self.codec, self.backing / "store")
+        run(self.programs["balefs"], "init", "--codec", "auto" if self.lossy else self.codec, self.backing / "store")
+
+    def start(self, wait=True):
+        super().start(wait)
+        self.choose_codec(self.mnt)
+
+    def choose_codec(self, directory):
+        """For its files. A codec that changes values is neither a volume's nor inherited."""
+        if self.lossy:
+            run(self.programs["balefs"], "set", "--match", "*", directory, self.codec)
+
+    def make_dir(self, name):
+        super().make_dir(name)
+        self.choose_codec(self.mnt / name)
+
+    def within(self):
+        bound = re.search(r"\babs=([^,]+)", self.codec)
+        if self.lossy and not bound:
+            raise Failed(f"{self.name}: say the bound as abs=E")
+        return bound[1] if self.lossy else 0
 
     def mount(self):
         options = ["-o", ",".join(["trusted", *self.options])]
@@ -281,6 +309,11 @@ class Plain(System):
 
 
 CLASSES = {"balefs": Balefs, "btrfs": Btrfs, "memfs": Memfs, "passthrough": Passthrough, "plain": Plain}
+
+
+def split(text):
+    """Names with commas between them. In a codec's options there are commas, too."""
+    return re.split(rf",(?=(?:{'|'.join(CLASSES)})(?:[/,]|$))", text)
 
 
 def create(name, programs, work, backing):
