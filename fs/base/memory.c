@@ -1,49 +1,12 @@
-#include "fs/base/memory.h"
-
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
 #include "format/err.h"
-#include "fs/base/free_blocks.h"
-#include "fs/base/free_map.h"
-#include "kernels/base/join.h"
+#include "fs/base/memory_state.h"
 #include "kernels/base/lock.h"
-#include "kernels/base/thread.h"
 
 #define PAGE ((size_t)BALE_FREE_BLOCKS_PAGE)
 #define CAP_LEAST ((uint64_t)32 << 20)
-#define PIN_STEP ((uint64_t)32 << 20)
-
-struct bale_memory {
-    pthread_mutex_t lock; /* guards every member that changes, except where said */
-    uint8_t *arena;
-    uint64_t room;             /* bytes of the mapping; constant */
-    atomic_uint_fast64_t cap;  /* read without the lock, too */
-    uint64_t allocated;        /* bytes of the arena */
-    int64_t counted;           /* bytes elsewhere */
-    struct bale_free_map free; /* of the arena; lowest first, so that the top stays untouched */
-    struct bale_free_blocks free_blocks; /* free, but not in the map */
-    struct bale_free_map quarantined;    /* allocated, because a device may still write to it */
-    bool quarantine_active;              /* a device may still write to quarantined memory */
-
-    atomic_bool lacking;       /* no lock: somebody waits for room */
-    pthread_mutex_t room_lock; /* guards the next two; held while on_room runs */
-    void (*on_room)(void *arg);
-    void *on_room_arg;
-
-    /* Pinning. */
-    uint64_t high;   /* end of what was ever allocated */
-    uint64_t pinned; /* bytes from the arena's start, including the step that is being pinned */
-    bool pin_all;
-    int (*pin)(void *arg, void *start, size_t size);
-    void *pin_arg;
-    pthread_t pinner;
-    pthread_cond_t pinner_wake;
-    bool pinner_started, pinner_ending;
-    bool pinner_left; /* no lock: the thread hangs in pin and was left behind */
-};
 
 static size_t round_to_pages(size_t size)
 {
@@ -111,23 +74,12 @@ void bale_memory_destroy(struct bale_memory *memory)
     free(memory);
 }
 
-/* Bytes that the arena may give out. A quarter of the cap is always its own, however much is
- * counted elsewhere. */
-static uint64_t allowance(const struct bale_memory *memory)
+uint64_t bale_memory_allowance(const struct bale_memory *memory)
 {
     uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;
     uint64_t least = memory->cap / 4;
 
     return counted > memory->cap - least ? least : memory->cap - counted;
-}
-
-/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
- * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
- * elsewhere. Under the lock. */
-static bool wants_pin_step(const struct bale_memory *memory)
-{
-    return (memory->pin_all || 2 * memory->high > memory->pinned) &&
-           memory->pinned + PIN_STEP <= allowance(memory);
 }
 
 /* Without memory for the map the range stays unused, which does no other harm. */
@@ -187,14 +139,13 @@ void *bale_memory_allocate(struct bale_memory *memory, size_t size)
     void *block = NULL;
 
     pthread_mutex_lock(&memory->lock);
-    if (length == 0 || memory->allocated + length > allowance(memory) ||
+    if (length == 0 || memory->allocated + length > bale_memory_allowance(memory) ||
         !find_block(memory, length, &position))
         goto out;
     memory->allocated += length;
     if (position + length > memory->high) {
         memory->high = position + length;
-        if (memory->pinner_started && wants_pin_step(memory))
-            pthread_cond_signal(&memory->pinner_wake);
+        bale_memory_wake_pinner(memory);
     }
     block = memory->arena + position;
 out:
@@ -319,64 +270,10 @@ void bale_memory_grow(struct bale_memory *memory, uint64_t cap)
     if (cap > memory->cap) {
         memory->cap = cap;
         memory->free_blocks.limit = cap / 8;
-        if (memory->pinner_started && wants_pin_step(memory))
-            pthread_cond_signal(&memory->pinner_wake);
+        bale_memory_wake_pinner(memory);
     }
     pthread_mutex_unlock(&memory->lock);
     bale_memory_tell_room(memory);
-}
-
-static void *memory_pin_thread(void *arg)
-{
-    struct bale_memory *memory = arg;
-    int err = BALE_OK;
-
-    pthread_mutex_lock(&memory->lock);
-    while (err == BALE_OK && !memory->pinner_ending) {
-        if (!wants_pin_step(memory)) {
-            pthread_cond_wait(&memory->pinner_wake, &memory->lock);
-            continue;
-        }
-        uint64_t position = memory->pinned;
-        memory->pinned += PIN_STEP;
-        pthread_mutex_unlock(&memory->lock);
-        err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
-        pthread_mutex_lock(&memory->lock);
-        if (err != BALE_OK)
-            memory->pinned = position;
-    }
-    pthread_mutex_unlock(&memory->lock);
-    return NULL;
-}
-
-void bale_memory_pin_begin(struct bale_memory *memory, bool all,
-                           int (*pin)(void *arg, void *start, size_t size), void *arg)
-{
-    pthread_mutex_lock(&memory->lock);
-    if (!memory->pinner_ending && !memory->pinner_started) {
-        memory->pin_all = all;
-        memory->pin = pin;
-        memory->pin_arg = arg;
-        memory->pinner_started =
-            bale_thread_start(&memory->pinner, "balefs-pin", memory_pin_thread, memory) == 0;
-    }
-    pthread_mutex_unlock(&memory->lock);
-}
-
-void bale_memory_pin_end(struct bale_memory *memory)
-{
-    if (!memory)
-        return;
-    pthread_mutex_lock(&memory->lock);
-    bool started = memory->pinner_started;
-    memory->pinner_ending = true;
-    memory->pinner_started = false;
-    pthread_cond_signal(&memory->pinner_wake);
-    pthread_mutex_unlock(&memory->lock);
-    if (started && !bale_join_within(memory->pinner, BALE_PATIENCE_S)) {
-        pthread_detach(memory->pinner);
-        memory->pinner_left = true;
-    }
 }
 
 void bale_memory_count(struct bale_memory *memory, int64_t bytes)

@@ -1,0 +1,75 @@
+/* Pins the arena, step by step, on a thread of its own. */
+#include "format/err.h"
+#include "fs/base/memory_state.h"
+#include "kernels/base/join.h"
+#include "kernels/base/thread.h"
+
+#define PIN_STEP ((uint64_t)32 << 20)
+
+/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
+ * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
+ * elsewhere. Under the lock. */
+static bool wants_pin_step(const struct bale_memory *memory)
+{
+    return (memory->pin_all || 2 * memory->high > memory->pinned) &&
+           memory->pinned + PIN_STEP <= bale_memory_allowance(memory);
+}
+
+void bale_memory_wake_pinner(struct bale_memory *memory)
+{
+    if (memory->pinner_started && wants_pin_step(memory))
+        pthread_cond_signal(&memory->pinner_wake);
+}
+
+static void *memory_pin_thread(void *arg)
+{
+    struct bale_memory *memory = arg;
+    int err = BALE_OK;
+
+    pthread_mutex_lock(&memory->lock);
+    while (err == BALE_OK && !memory->pinner_ending) {
+        if (!wants_pin_step(memory)) {
+            pthread_cond_wait(&memory->pinner_wake, &memory->lock);
+            continue;
+        }
+        uint64_t position = memory->pinned;
+        memory->pinned += PIN_STEP;
+        pthread_mutex_unlock(&memory->lock);
+        err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
+        pthread_mutex_lock(&memory->lock);
+        if (err != BALE_OK)
+            memory->pinned = position;
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return NULL;
+}
+
+void bale_memory_pin_begin(struct bale_memory *memory, bool all,
+                           int (*pin)(void *arg, void *start, size_t size), void *arg)
+{
+    pthread_mutex_lock(&memory->lock);
+    if (!memory->pinner_ending && !memory->pinner_started) {
+        memory->pin_all = all;
+        memory->pin = pin;
+        memory->pin_arg = arg;
+        memory->pinner_started =
+            bale_thread_start(&memory->pinner, "balefs-pin", memory_pin_thread, memory) == 0;
+    }
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void bale_memory_pin_end(struct bale_memory *memory)
+{
+    if (!memory)
+        return;
+    pthread_mutex_lock(&memory->lock);
+    bool started = memory->pinner_started;
+    memory->pinner_ending = true;
+    memory->pinner_started = false;
+    pthread_cond_signal(&memory->pinner_wake);
+    pthread_mutex_unlock(&memory->lock);
+    if (started && !bale_join_within(memory->pinner, BALE_PATIENCE_S)) {
+        pthread_detach(memory->pinner);
+        memory->pinner_left = true;
+    }
+}
