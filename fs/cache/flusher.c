@@ -52,7 +52,7 @@ void bale_flusher_look(struct bale_volume *volume)
         return;
     if (atomic_load(&volume->full))
         bale_reserve_restore(volume);
-    bale_volume_wake_lacking(volume, BALE_LACKS_SPACE);
+    bale_volume_wake_for_space(volume);
 }
 
 /* Waits if space came soon after the last look. On a full store each removal tells of space, and

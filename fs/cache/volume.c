@@ -53,7 +53,7 @@ static void gpu_opened(void *arg)
 /* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */
 static void memory_has_room(void *volume)
 {
-    bale_volume_wake_lacking(volume, BALE_LACKS_MEMORY);
+    bale_volume_wake_for_memory(volume);
 }
 
 static int create_engine(struct bale_volume *volume, unsigned threads)

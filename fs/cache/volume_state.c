@@ -1,6 +1,7 @@
 #include "fs/cache/volume_state.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "format/err.h"
@@ -238,18 +239,22 @@ uint64_t bale_volume_waiting_writes(struct bale_volume *volume)
     return count;
 }
 
-/* Takes the parked writes that lack this off the queue; NULL: all. Under park_lock. */
+/* Takes the parked writes that lack this off the queue; NULL: all. served: of each user one at
+ * most, and none of those whose place in it is true; or NULL. Under park_lock. */
 static struct bale_parked_write *take_parked(struct bale_volume_lists *lists,
-                                             const enum bale_lack *lack)
+                                             const enum bale_lack *lack, bool served[BALE_TURNS])
 {
     struct bale_parked_write *taken = NULL, **taken_end = &taken, **slot = &lists->parked;
 
     while (*slot) {
         struct bale_parked_write *write = *slot;
-        if (lack && write->lack != *lack) {
+        uint32_t user = write->job.turn.user % BALE_TURNS;
+        if ((lack && write->lack != *lack) || (served && served[user])) {
             slot = &write->next;
             continue;
         }
+        if (served)
+            served[user] = true;
         *slot = write->next;
         write->next = NULL;
         *taken_end = write;
@@ -259,7 +264,7 @@ static struct bale_parked_write *take_parked(struct bale_volume_lists *lists,
     return taken;
 }
 
-static void wake(struct bale_volume *volume, const enum bale_lack *lack)
+static void wake(struct bale_volume *volume, const enum bale_lack *lack, bool served[BALE_TURNS])
 {
     struct bale_volume_lists *lists = volume->lists;
     struct bale_parked_write *write = NULL;
@@ -267,7 +272,7 @@ static void wake(struct bale_volume *volume, const enum bale_lack *lack)
     pthread_mutex_lock(&lists->park_lock);
     if (!atomic_load(&volume->frozen)) {
         atomic_fetch_add(&lists->wakes, 1);
-        write = take_parked(lists, lack);
+        write = take_parked(lists, lack, served);
     }
     pthread_mutex_unlock(&lists->park_lock);
     while (write) {
@@ -279,12 +284,28 @@ static void wake(struct bale_volume *volume, const enum bale_lack *lack)
 
 void bale_volume_wake(struct bale_volume *volume)
 {
-    wake(volume, NULL);
+    wake(volume, NULL, NULL);
 }
 
-void bale_volume_wake_lacking(struct bale_volume *volume, enum bale_lack lack)
+void bale_volume_wake_for_space(struct bale_volume *volume)
 {
-    wake(volume, &lack);
+    wake(volume, &(enum bale_lack){BALE_LACKS_SPACE}, NULL);
+}
+
+void bale_volume_wake_for_memory(struct bale_volume *volume)
+{
+    bool served[BALE_TURNS] = {false};
+
+    wake(volume, &(enum bale_lack){BALE_LACKS_MEMORY}, served);
+}
+
+void bale_volume_wake_next(struct bale_volume *volume, uint32_t user)
+{
+    bool served[BALE_TURNS];
+
+    memset(served, true, sizeof served);
+    served[user % BALE_TURNS] = false;
+    wake(volume, &(enum bale_lack){BALE_LACKS_MEMORY}, served);
 }
 
 void bale_volume_tell_space(struct bale_volume *volume)

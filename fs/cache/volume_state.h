@@ -150,9 +150,14 @@ uint64_t bale_volume_waiting_writes(struct bale_volume *volume); /* their number
 /* Submits the parked writes, which try again; the pool has users take turns. Does nothing while the
  * volume is frozen. */
 void bale_volume_wake(struct bale_volume *volume);
-/* The same for those that lack this alone. Any lock may be held, except those of this file, the
- * memory's and the pool's. */
-void bale_volume_wake_lacking(struct bale_volume *volume, enum bale_lack lack);
+/* The same for those that lack space alone. */
+void bale_volume_wake_for_space(struct bale_volume *volume);
+/* Something of the memory has become free: submits the first parked write of each user that lacks
+ * memory. How many it serves is not known, so a write that was woken calls wake_next unless it
+ * lacks memory again: then its user's next one is submitted. Any lock may be held, except those of
+ * this file, the memory's and the pool's. */
+void bale_volume_wake_for_memory(struct bale_volume *volume);
+void bale_volume_wake_next(struct bale_volume *volume, uint32_t user);
 
 void bale_volume_set_frozen(struct bale_volume *volume);
 /* If the volume is frozen, queues the job until the thaw and returns true. */

@@ -211,6 +211,20 @@ static void free_op(struct write_op *op)
     free(op);
 }
 
+/* As write_more. What was woken because something of the memory is free has the next one woken. */
+static enum bale_write_progress write_woken(struct write_op *op, struct bale_scratch *scratch,
+                                            int *err)
+{
+    bool woken = op->parked.lack == BALE_LACKS_MEMORY;
+    enum bale_write_progress progress =
+        *err == BALE_OK ? write_more(op, scratch, err) : BALE_WRITE_DONE;
+    bool lacks = progress == BALE_WRITE_MUST_WAIT && op->parked.lack == BALE_LACKS_MEMORY;
+
+    if (woken && !lacks)
+        bale_volume_wake_next(op->file->volume, op->parked.job.turn.user);
+    return progress;
+}
+
 static void write_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct write_op *op = BALE_CONTAINER_OF(job, struct write_op, parked.job);
@@ -221,7 +235,7 @@ static void write_job(struct bale_job *job, struct bale_scratch *scratch)
         bale_reserve_restore(op->file->volume);
     op->other_quota =
         full == BALE_E_DQUOT && !bale_reserve_concerns(op->file->volume, op->file->fd);
-    if (err == BALE_OK && write_more(op, scratch, &err) == BALE_WRITE_MUST_WAIT) {
+    if (write_woken(op, scratch, &err) == BALE_WRITE_MUST_WAIT) {
         bale_volume_park(op->file->volume, &op->parked);
         return;
     }

@@ -8,6 +8,7 @@
 
 #define CAP ((uint64_t)32 << 20)
 #define PAGE 4096
+#define PATIENCE_MS 20000
 #define BLOCKS_MOST (CAP / PAGE)
 
 static struct bale_volume *volume;
@@ -172,22 +173,65 @@ static void discarded(void)
     volume_file_close(file);
 }
 
-/* Others are left alone. */
-static void others(void)
+/* Of those that wait, the first of each user looks, and then the user's next. Others are left
+ * alone. */
+static void first_of_each_user(void)
 {
-    struct parked parked[3];
+    static const struct {
+        enum bale_lack lack;
+        uint32_t user;
+    } waiting[] = {{BALE_LACKS_FLUSH, 1},  {BALE_LACKS_MEMORY, 1}, {BALE_LACKS_MEMORY, 1},
+                   {BALE_LACKS_MEMORY, 1}, {BALE_LACKS_MEMORY, 2}, {BALE_LACKS_FLUSH, 3}};
+    enum { COUNT = sizeof waiting / sizeof waiting[0] };
+    struct parked parked[COUNT];
 
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < COUNT; i++) {
         parked_look(&parked[i], volume);
-        parked[i].write.lack = i == 1 ? BALE_LACKS_MEMORY : BALE_LACKS_FLUSH;
+        parked[i].write.lack = waiting[i].lack;
+        parked[i].write.job.turn.user = waiting[i].user;
         bale_volume_park(volume, &parked[i].write);
     }
     bale_memory_lack(volume->memory);
     bale_memory_tell_room(volume->memory);
-    CHECK_EQ_U(bale_volume_waiting_writes(volume), 2);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), COUNT - 2);
+    bale_wait_for(&parked[1].wait);
+    bale_wait_for(&parked[4].wait);
+    bale_volume_wake_next(volume, 2);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), COUNT - 2);
+    bale_volume_wake_next(volume, 1);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), COUNT - 3);
+    bale_wait_for(&parked[2].wait);
     bale_volume_wake(volume);
-    for (int i = 0; i < 3; i++)
-        bale_wait_for(&parked[i].wait);
+    bale_wait_for(&parked[0].wait);
+    bale_wait_for(&parked[3].wait);
+    bale_wait_for(&parked[5].wait);
+}
+
+/* All go on, one after the other, although the memory tells only once that it has room. */
+static void one_after_the_other(void)
+{
+    enum { WRITES = 8 };
+    struct bale_file *files[WRITES];
+    struct bale_wait waits[WRITES];
+
+    take_all();
+    for (int i = 0; i < WRITES; i++) {
+        files[i] = parked_open(volume);
+        waits[i] = (struct bale_wait)BALE_WAIT;
+        bale_file_write(files[i], 0, data, sizeof data, bale_wait_done, &waits[i]);
+    }
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), WRITES);
+    bale_memory_on_room(volume->memory, NULL, NULL);
+    free_all();
+    bale_volume_wake_for_memory(volume);
+    for (int ms = 0; ms < PATIENCE_MS && bale_volume_waiting_writes(volume) > 0; ms++)
+        usleep(1000);
+    CHECK_EQ_U(bale_volume_waiting_writes(volume), 0);
+    bale_volume_wake(volume);
+    for (int i = 0; i < WRITES; i++) {
+        CHECK_EQ(bale_wait_for(&waits[i]), sizeof data);
+        volume_file_close(files[i]);
+    }
 }
 
 int main(void)
@@ -204,7 +248,8 @@ int main(void)
     locked();
     grown();
     discarded();
-    others();
+    first_of_each_user();
+    one_after_the_other();
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     return check_result();
 }
