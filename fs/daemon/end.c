@@ -145,6 +145,7 @@ int bale_daemon_end(struct bale_daemon *d, bool served)
     bale_nodes_destroy(mount->nodes);
     bale_shares_destroy(mount->files);
     bale_shares_destroy(mount->directories);
+    bale_shares_destroy(mount->ahead);
     if (err != BALE_OK)
         describe_loss(d, err, failure);
     if (served && !mount->read_only)

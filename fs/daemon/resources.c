@@ -37,6 +37,7 @@ struct bale_descriptors bale_descriptors_raise(void)
     struct bale_descriptors descriptors = {
         .nodes = limit / 4 < NODES_MOST ? limit / 4 : NODES_MOST,
         .directories = limit / 16,
+        .ahead = own / 2, /* the rest is the daemon's own */
     };
 
     descriptors.files = limit - own - descriptors.nodes - descriptors.directories;

@@ -10,6 +10,7 @@ struct bale_descriptors {
     unsigned nodes; /* that the node table keeps open */
     unsigned files; /* open files of users */
     unsigned directories;
+    unsigned ahead; /* containers that listings open ahead */
 };
 
 /* Raises the limit of open descriptors as far as that is allowed, and divides them up. */

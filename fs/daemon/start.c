@@ -113,13 +113,14 @@ static int create_volume(struct bale_daemon *d)
 /* What the users of the mount share. A part is for its owner alone. */
 static int create_shares(struct bale_mount *mount, const struct bale_descriptors *descriptors)
 {
-    unsigned files = descriptors->files;
+    unsigned files = descriptors->files, ahead = descriptors->ahead;
     unsigned kept =
         bale_directories_kept(descriptors, bale_memory_cap(bale_volume_memory(mount->volume)));
     int err = bale_shares_create(files, files / 8, mount->owner, &mount->files);
 
-    return err == BALE_OK ? bale_shares_create(kept, kept / 8, mount->owner, &mount->directories)
-                          : err;
+    if (err == BALE_OK)
+        err = bale_shares_create(kept, kept / 8, mount->owner, &mount->directories);
+    return err == BALE_OK ? bale_shares_create(ahead, ahead / 8, mount->owner, &mount->ahead) : err;
 }
 
 /* File handles that last, for NFS. Only root may find inodes by their numbers, and in a store whose

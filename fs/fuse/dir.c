@@ -293,7 +293,8 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
                            .dir = bale_node_of(mount, ino),
                            .reply = malloc(size),
                            .size = size,
-                           .plus = plus};
+                           .plus = plus,
+                           .ahead = {.shares = mount->ahead, .user = handle->user}};
 
     if (!list.reply) {
         fuse_reply_err(req, ENOMEM);

@@ -83,6 +83,7 @@ struct bale_mount {
     struct bale_follower *follower;  /* NULL: not beside */
     struct bale_shares *files;       /* descriptors of containers */
     struct bale_shares *directories; /* open directories that are kept open */
+    struct bale_shares *ahead;       /* containers that listings open ahead (prefetch.h) */
     atomic_uint_fast64_t fewer_ns;   /* attr.c's: when a node last got BALE_MARK_FEWER */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the

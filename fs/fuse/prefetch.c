@@ -30,12 +30,17 @@ void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_
 {
     if (entry->type != DT_REG)
         return;
+    if (bale_shares_take(ahead->shares, ahead->user) != BALE_SHARE_TAKEN) {
+        ahead->ended = true;
+        return;
+    }
     int fd = openat(directory, entry->name,
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
     if (fd < 0) {
         /* Too few descriptors, or files of other users, whose times would be changed: the next
          * ones are no better. */
         ahead->ended = errno == EMFILE || errno == ENFILE || errno == EPERM || errno == EACCES;
+        bale_shares_give(ahead->shares, ahead->user, 1);
         return;
     }
     if (ahead->disk == BALE_DISK_UNKNOWN)
@@ -47,20 +52,25 @@ void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_
     ahead->open[at].fd = fd;
 }
 
-int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry)
+static int take_first(struct bale_ahead *ahead)
 {
-    if (ahead->count == 0 || ahead->open[ahead->first].entry != entry)
-        return -1;
     int fd = ahead->open[ahead->first].fd;
+
     ahead->first = (ahead->first + 1) % BALE_AHEAD;
     ahead->count--;
+    bale_shares_give(ahead->shares, ahead->user, 1);
     return fd;
+}
+
+int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry)
+{
+    bool first = ahead->count > 0 && ahead->open[ahead->first].entry == entry;
+
+    return first ? take_first(ahead) : -1;
 }
 
 void bale_ahead_end(struct bale_ahead *ahead)
 {
-    for (; ahead->count > 0; ahead->count--) {
-        close(ahead->open[ahead->first].fd);
-        ahead->first = (ahead->first + 1) % BALE_AHEAD;
-    }
+    while (ahead->count > 0)
+        close(take_first(ahead));
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "fs/fuse/shares.h"
+
 /* struct linux_dirent64, as getdents64 returns it. */
 struct bale_dirent {
     uint64_t ino;
@@ -20,8 +22,10 @@ struct bale_dirent {
  * it. */
 #define BALE_AHEAD 16u
 
-/* Of one request, in one thread. All zeros: nothing is open. */
+/* Of one request, in one thread. Nothing is open if the rest is zero. */
 struct bale_ahead {
+    struct bale_shares *shares; /* descriptors: of these the user takes one for each that is open */
+    uid_t user;
     /* The entries that are open, in the order of the directory. */
     struct {
         const struct bale_dirent *entry;
@@ -29,7 +33,8 @@ struct bale_ahead {
     } open[BALE_AHEAD];
     unsigned first, count;
     enum { BALE_DISK_UNKNOWN, BALE_DISK_COLD, BALE_DISK_WARM } disk;
-    bool ended; /* one could not be opened, nor can the others, which are not tried */
+    /* One could not be opened, or the user has his share: the others are not tried. */
+    bool ended;
 };
 
 /* Whether there is room for one more. */

@@ -1,5 +1,5 @@
-/* Containers that a listing opens ahead: which are, in which order they are taken, and that none
- * stays open. */
+/* Containers that a listing opens ahead: which are, in which order they are taken, how many of all
+ * users' are, and that none stays open. */
 #include "fs/fuse/prefetch.h"
 
 #include <dirent.h>
@@ -11,9 +11,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "format/err.h"
 #include "tests/check.h"
 
 #define FILES (2 * BALE_AHEAD)
+#define DESCRIPTORS (2 * BALE_AHEAD)
+
+enum user { OWNER, FIRST, SECOND };
 
 /* An entry as getdents64 returns it. */
 union entry {
@@ -21,6 +25,7 @@ union entry {
     char bytes[64];
 };
 
+static struct bale_shares *shares;
 static int directory;
 static union entry files[FILES];
 
@@ -64,7 +69,7 @@ static bool is_open_on(int fd, unsigned i)
 
 static void test_taken_in_order(void)
 {
-    struct bale_ahead ahead = {0};
+    struct bale_ahead ahead = {.shares = shares};
     unsigned before = open_descriptors(), next = 0;
 
     for (unsigned i = 0; i < FILES; i++) {
@@ -82,7 +87,7 @@ static void test_taken_in_order(void)
 
 static void test_others_are_passed_over(void)
 {
-    struct bale_ahead ahead = {0};
+    struct bale_ahead ahead = {.shares = shares};
     union entry below, link;
     unsigned before = open_descriptors();
 
@@ -107,7 +112,7 @@ static void test_others_are_passed_over(void)
  * lack of descriptors ends it. */
 static void test_refused(void)
 {
-    struct bale_ahead ahead = {0};
+    struct bale_ahead ahead = {.shares = shares};
     struct rlimit limit;
     union entry gone, link;
     unsigned before = open_descriptors();
@@ -134,6 +139,40 @@ static void test_refused(void)
     CHECK_EQ_U(open_descriptors(), before);
 }
 
+/* Opens as much as a listing of the user's may. */
+static void open_all(struct bale_ahead *ahead, enum user user)
+{
+    *ahead = (struct bale_ahead){.shares = shares, .user = user};
+    for (unsigned i = 0; bale_ahead_has_room(ahead); i++)
+        bale_ahead_open(ahead, directory, &files[i].dirent);
+}
+
+/* One user's listings leave descriptors for those of others, and none is lost. */
+static void test_share(void)
+{
+    enum { MANY = 4 };
+    struct bale_ahead first[MANY], second, again;
+    unsigned before = open_descriptors();
+
+    for (int i = 0; i < MANY; i++)
+        open_all(&first[i], FIRST);
+    CHECK_EQ_U(open_descriptors() - before, DESCRIPTORS / 2);
+    open_all(&second, SECOND);
+    CHECK_EQ_U(open_descriptors() - before, DESCRIPTORS / 2 + DESCRIPTORS / 4);
+    bale_ahead_end(&second);
+    for (int i = 0; i < MANY; i++) {
+        int fd = bale_ahead_take(&first[i], &files[0].dirent);
+        CHECK_EQ(fd >= 0, i == 0); /* it had all */
+        if (fd >= 0)
+            close(fd);
+        bale_ahead_end(&first[i]);
+    }
+    CHECK_EQ_U(open_descriptors(), before);
+    open_all(&again, FIRST);
+    CHECK_EQ_U(open_descriptors() - before, BALE_AHEAD);
+    bale_ahead_end(&again);
+}
+
 int main(void)
 {
     char top[] = "/tmp/bale-prefetch-test.XXXXXX";
@@ -142,10 +181,13 @@ int main(void)
     directory = open(top, O_RDONLY | O_DIRECTORY);
     REQUIRE(directory >= 0 && mkdirat(directory, "below", 0700) == 0 &&
             symlinkat("f0", directory, "link") == 0);
+    REQUIRE(bale_shares_create(DESCRIPTORS, 0, OWNER, &shares) == BALE_OK);
     make_files();
     test_taken_in_order();
     test_others_are_passed_over();
     test_refused();
+    test_share();
+    bale_shares_destroy(shares);
     for (unsigned i = 0; i < FILES; i++)
         CHECK_EQ(unlinkat(directory, files[i].dirent.name, 0), 0);
     CHECK_EQ(unlinkat(directory, "link", 0), 0);
