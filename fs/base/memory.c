@@ -74,14 +74,6 @@ void bale_memory_destroy(struct bale_memory *memory)
     free(memory);
 }
 
-uint64_t bale_memory_allowance(const struct bale_memory *memory)
-{
-    uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;
-    uint64_t least = memory->cap / 4;
-
-    return counted > memory->cap - least ? least : memory->cap - counted;
-}
-
 /* Without memory for the map the range stays unused, which does no other harm. */
 static void add_to_map(void *arg, uint64_t position, uint64_t length)
 {

@@ -38,10 +38,17 @@ struct bale_memory {
     bool pinner_left; /* no lock: the thread hangs in pin and was left behind */
 };
 
-/* Under the lock, both. Bytes that the arena may give out. A quarter of the cap is always its own, however much is
- * counted elsewhere. */
-uint64_t bale_memory_allowance(const struct bale_memory *memory);
-/* After high or the cap has grown: more may have to be pinned. */
+/* Under the lock. Bytes that the arena may give out. A quarter of the cap is always its own, however
+ * much is counted elsewhere. */
+static inline uint64_t bale_memory_allowance(const struct bale_memory *memory)
+{
+    uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;
+    uint64_t least = memory->cap / 4;
+
+    return counted > memory->cap - least ? least : memory->cap - counted;
+}
+
+/* memory_pin.c. Under the lock, after high or the cap has grown: more may have to be pinned. */
 void bale_memory_wake_pinner(struct bale_memory *memory);
 
 #endif
