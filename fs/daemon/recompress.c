@@ -88,7 +88,7 @@ static void round_flushed(void *arg, int64_t result)
     else
         fuse_reply_ioctl(op->req, 0, &op->message, sizeof op->message);
     bale_use_end(mount, node);
-    free(op);
+    recompress_destroy(op);
 }
 
 /* The callback of bale_file_round. */

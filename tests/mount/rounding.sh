@@ -16,6 +16,11 @@ mkdir "$mnt/run"
 setfattr -n user.balefs.match -v "$(rounding lines "$mnt")" "$mnt/run"
 rounding shapes "$mnt"
 grep -q 'run/zip.f32: stored without loss: it is zip' "$work/log" || fail "the log does not say why zip.f32 is exact"
+# Requests that rounded what was stored have ended: what is handled for longer than a second is counted.
+sleep 1.1
+handled=$("$BALEFS" stat --json "$mnt" |
+    /usr/bin/python3 -S -c 'import json, sys; print(json.load(sys.stdin)["mount"]["waiting"]["store"])')
+[ "$handled" = 0 ] || fail "$handled requests have not ended"
 mount_down "$mnt"
 fsck_clean "$store"
 reader_clean "$store"
