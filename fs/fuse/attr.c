@@ -183,10 +183,16 @@ static int get_attr(struct bale_mount *mount, struct bale_node *node, const stru
     return 0;
 }
 
-void bale_attr_loses_link(struct bale_mount *mount, struct bale_node *node)
+void bale_attr_losing_link(struct bale_mount *mount, struct bale_node *node)
+{
+    atomic_fetch_add(&mount->losing_links, 1);
+    atomic_fetch_or(&node->marks, BALE_MARK_FEWER);
+}
+
+void bale_attr_lost_link(struct bale_mount *mount)
 {
     atomic_store(&mount->fewer_ns, bale_clock_ns());
-    atomic_fetch_or(&node->marks, BALE_MARK_FEWER);
+    atomic_fetch_sub(&mount->losing_links, 1);
 }
 
 /* If the file may have lost a link of which the kernel does not know yet, keeps the kernel from
@@ -197,9 +203,9 @@ static void keep_links(struct bale_mount *mount, struct bale_node *node)
     if (!(node->marks & BALE_MARK_FEWER))
         return;
     uint64_t fewer_ns = atomic_load(&mount->fewer_ns);
-    if (bale_clock_ns() >= fewer_ns + FEWER_NS) {
+    if (atomic_load(&mount->losing_links) == 0 && bale_clock_ns() >= fewer_ns + FEWER_NS) {
         atomic_fetch_and(&node->marks, ~(uint32_t)BALE_MARK_FEWER);
-        if (atomic_load(&mount->fewer_ns) == fewer_ns)
+        if (atomic_load(&mount->losing_links) == 0 && atomic_load(&mount->fewer_ns) == fewer_ns)
             return;
         /* The mark may just have been set for another link. */
         atomic_fetch_or(&node->marks, BALE_MARK_FEWER);

@@ -6,7 +6,7 @@
 #include "fs/fuse/mount.h"
 
 /* What the mount shows to users. If these go into a reply, it follows at once (see
- * bale_attr_loses_link). fd: pinned, of the node. backing: the node's stat data if the caller has
+ * bale_attr_losing_link). fd: pinned, of the node. backing: the node's stat data if the caller has
  * just read them, or NULL. timeout (may be NULL): for how many seconds the kernel may believe the
  * attributes. EAGAIN: the file must be opened first (bale_use_begin). */
 int bale_attr_get(struct bale_mount *mount, struct bale_node *node, int fd,
@@ -18,12 +18,14 @@ int bale_attr_get_opened(struct bale_mount *mount, struct bale_node *node, int f
 int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
                    const struct stat *backing, struct stat *st, double *timeout);
 
-/* Call it before one of several names of a file is removed, and again after that. When the kernel
- * gets the reply it takes one off the number of links that it knows. If it has got attributes with
- * the new number before, it then takes a file with one link for a removed one, and link() fails
- * with ENOENT. So for a second attributes of that file do not change what the kernel knows
- * (bale_attr_get): only the program that asked for them sees them. */
-void bale_attr_loses_link(struct bale_mount *mount, struct bale_node *node);
+/* Call losing before one of several names of a file is removed, and lost after that, whether it was
+ * removed or not. When the kernel gets the reply it takes one off the number of links that it knows.
+ * If it has got attributes with the new number before, it then takes a file with one link for a
+ * removed one, and link() fails with ENOENT. So until a second after the removal attributes of that
+ * file do not change what the kernel knows (bale_attr_get): only the program that asked for them
+ * sees them. */
+void bale_attr_losing_link(struct bale_mount *mount, struct bale_node *node);
+void bale_attr_lost_link(struct bale_mount *mount);
 
 /* Only the container's attributes, of a regular file. fd and EAGAIN as above; fd may be -1 while
  * the caller has a use of the file. */

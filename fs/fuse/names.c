@@ -137,8 +137,9 @@ int bale_named_node_pin(struct bale_mount *mount, int dir_fd, const char *name,
 
 void bale_named_node_removing(struct bale_mount *mount, struct bale_named_node *named)
 {
-    if (named->node && named->links > 1)
-        bale_attr_loses_link(mount, named->node);
+    named->losing_link = named->node && named->links > 1;
+    if (named->losing_link)
+        bale_attr_losing_link(mount, named->node);
 }
 
 void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *named,
@@ -148,7 +149,6 @@ void bale_named_node_removed(struct bale_mount *mount, struct bale_named_node *n
 
     if (!named->node)
         return;
-    bale_named_node_removing(mount, named); /* the removal may have taken long */
     bale_node_unlinked(mount->nodes, named->node, dir, name);
     int e = fstat(named->fd, &st) != 0 ? errno : 0;
     /* Network file systems return an error for a removed file. */
@@ -168,6 +168,8 @@ void bale_named_node_unpin(struct bale_mount *mount, struct bale_named_node *nam
         bale_node_unpin(mount->nodes, named->node);
         bale_node_unref(mount->nodes, named->node);
     }
+    if (named->losing_link)
+        bale_attr_lost_link(mount);
 }
 
 int bale_name_remove(struct bale_mount *mount, struct bale_node *dir, const char *name, int flags)

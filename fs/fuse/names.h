@@ -23,6 +23,7 @@ struct bale_named_node {
     uint64_t links;         /* before */
     struct bale_node *node; /* referenced and pinned; NULL: the node table does not know it */
     int fd;                 /* while pinned */
+    bool losing_link;       /* bale_attr_losing_link has been called */
 };
 
 /* Fills *named; ENOENT: there is no such name. Call unpin afterwards, also after an error. */
