@@ -3,10 +3,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -61,16 +63,19 @@ bool bale_caller_own_umask(void)
     return true;
 }
 
-static void become_user(uid_t uid, gid_t gid)
+/* Whether the threads keep their capabilities when their ids change. */
+static bool ids_leave_capabilities;
+
+static void become_user(uid_t uid)
 {
-    setfsgid(gid);
     setfsuid(uid);
-    raise_capabilities();
+    if (!ids_leave_capabilities)
+        raise_capabilities();
 }
 
-/* The kernel has already decided that the caller may do this. Changing the ids takes capabilities
- * away; become_user() restores them, so that the backing store does not decide again without the
- * caller's other groups. Ids, capabilities and umask are those of this thread only. */
+/* The kernel has already decided that the caller may do this. So the thread has all capabilities
+ * under the caller's ids too, and the backing store does not decide again without the caller's
+ * other groups. Ids, capabilities and umask are those of this thread only. */
 void bale_caller_enter(fuse_req_t req)
 {
     struct bale_mount *mount = bale_mount_of(req);
@@ -82,17 +87,17 @@ void bale_caller_enter(fuse_req_t req)
     }
     if (!mount->as_root || (ctx->uid == 0 && ctx->gid == 0))
         return;
-    become_user(ctx->uid, ctx->gid);
+    setfsgid(ctx->gid);
+    become_user(ctx->uid);
 }
 
+/* The thread's group stays root's: for that group ext4 reserves nothing. */
 void bale_caller_as_nobody(bool begins)
 {
-    if (begins) {
-        become_user(NOBODY, NOBODY);
-    } else {
+    if (begins)
+        become_user(NOBODY);
+    else
         setfsuid(0);
-        setfsgid(0);
-    }
 }
 
 void bale_caller_leave(fuse_req_t req)
@@ -146,6 +151,9 @@ void bale_caller_drop_capabilities(void)
 
     if (get_capabilities(data) != 0)
         return;
+    int bits = prctl(PR_GET_SECUREBITS);
+    ids_leave_capabilities =
+        bits >= 0 && prctl(PR_SET_SECUREBITS, bits | SECBIT_NO_SETUID_FIXUP) == 0;
     for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
         keep[kept[i] / 32].permitted |= 1u << kept[i] % 32;
     for (int i = 0; i < 2; i++) {

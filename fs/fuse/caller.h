@@ -27,7 +27,8 @@ bool bale_caller_own_umask(void);
 void bale_caller_as_nobody(bool begins);
 
 /* Gives up the capabilities that are not needed, CAP_SYS_RESOURCE first: the quotas and reserves of
- * the backing store hold for the daemon. */
+ * the backing store hold for the daemon. Where the system allows it, the others then stay when a
+ * thread changes its ids, and need not be taken again. Call it before there are threads. */
 void bale_caller_drop_capabilities(void);
 
 #endif
