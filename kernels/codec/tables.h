@@ -6,6 +6,7 @@
 #ifndef BALE_KERNELS_CODEC_TABLES_H
 #define BALE_KERNELS_CODEC_TABLES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "format/field.h"
@@ -39,6 +40,7 @@ struct cuda_frame {
     uint32_t length;         /* decode: of its part, BALE_CUDA_PART at most */
     uint32_t raw_length;     /* 1 or more */
     uint32_t first;          /* its first cell; all but the last one have that one's raw length */
+    bool rounds;             /* encode: the elements of field are rounded first */
     struct bale_field field; /* encode: what is known of the array */
     uint64_t offset;         /* of its first byte in the file */
 };

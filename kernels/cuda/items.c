@@ -132,7 +132,8 @@ static struct cuda_frame frame_of(const struct cuda_job *job)
 {
     const struct bale_item *item = job->item;
     const struct bale_frame *frame = &item->frame;
-    struct cuda_frame f = {.field = item->setting.field,
+    struct cuda_frame f = {.rounds = item->rounds,
+                           .field = item->setting.field,
                            .offset = frame->offset,
                            .raw_length = frame->raw_length,
                            .first = job->first};

@@ -6,6 +6,7 @@
 #include "kernels/cuda/bulk.cuh"
 #include "kernels/cuda/chunk.cuh"
 #include "kernels/cuda/copy.cuh"
+#include "kernels/cuda/round.cuh"
 #include "kernels/cuda/test_faults.cuh"
 
 extern "C" {
@@ -211,9 +212,11 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (!error && slot->bulk) /* only finds out whether the bytes are all equal */
         error = gather_cells(slot, slot->lists.raw, BALE_CUDA_CELL, count, count, slot->stream);
     if (!error)
-        error = bale_cuda_keep_raw(slot, count);
-    if (!error)
         error = send_frames(slot, codec, count);
+    if (!error)
+        error = bale_cuda_round(slot, count);
+    if (!error)
+        error = bale_cuda_keep_raw(slot, count);
     if (!error && codec != CUDA_STORE)
         error = bale_cuda_in_workspace(slot, codec, count, pack);
     return error ? error : fetch_results(slot, codec, count);
@@ -268,6 +271,19 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       slot->workspace->temp_bytes,
                       slot->device->rooms,
                       slot->stream};
+}
+
+cudaError_t bale_cuda_round(struct bale_cuda_slot *slot, uint32_t count)
+{
+    const cuda_frame *frames = slot->host.frames;
+    bool any = false;
+
+    for (uint32_t f = 0; f < frames_of(slot, count); f++)
+        any |= frames[f].rounds;
+    return any ? bale_launch::start(bale_round::round_cells, count, bale_round::THREADS, 0,
+                                    slot->stream, slot->chunks, slot->frames, slot->lists.raw,
+                                    slot->results)
+               : cudaSuccess;
 }
 
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)

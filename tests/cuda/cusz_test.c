@@ -1,5 +1,5 @@
 /* The CUDA engine's cusz: arrays of all kinds, types, dims and pipelines, in chunks of one cell and
- * of several, become the CPU's frames to the byte; streams and parts that were made to harm get the
+ * of several, rounded before or by the engine, become the CPU's frames to the byte; streams and parts that were made to harm get the
  * CPU's answer.
  *
  * usage: cusz_test PLUGIN [ROUNDS [SEED]]; skipped where there is no GPU. */
@@ -8,6 +8,7 @@
 #define EXACT_LENGTH_MAX 1100000 /* chunks of 1 MiB, and more than one */
 
 #include "format/err.h"
+#include "kernels/round/piece.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
 #include "tests/cuda/exact_run.h"
@@ -34,6 +35,8 @@ enum kind {
     KINDS,
     BURST /* few that are not zero, but for one burst: in add_burst */
 };
+
+static uint8_t exact[EXACT_ITEMS][EXACT_LENGTH_MAX]; /* of jobs whose elements are rounded */
 
 /* Multiples of the step, mostly. */
 static double value_at(struct exact_items *list, enum kind kind, const struct bale_field *field,
@@ -81,8 +84,9 @@ static double value_at(struct exact_items *list, enum kind kind, const struct ba
     }
 }
 
+/* off: by how many steps elements may be off their multiples, either way. */
 static void fill(struct exact_items *list, enum kind kind, const struct bale_field *field,
-                 uint32_t lead, uint8_t *out, uint32_t length)
+                 double off, uint32_t lead, uint8_t *out, uint32_t length)
 {
     const uint32_t size = bale_field_element(field);
     double step, q = 0;
@@ -94,7 +98,8 @@ static void fill(struct exact_items *list, enum kind kind, const struct bale_fie
     for (uint32_t i = 0; lead + (i + 1) * size <= length; i++) {
         uint8_t *to = out + lead + i * size;
         q = value_at(list, kind, field, i, q);
-        const double x = q * step + 0.0;
+        const double error = off * (double)((int)exact_below(list, 33) - 16) / 16;
+        const double x = (q + error) * step + 0.0;
         const float narrow = (float)x;
         if (size == 8)
             memcpy(to, &x, size);
@@ -142,8 +147,9 @@ static uint32_t any_length(struct exact_items *list)
     return 1 + exact_below(list, PICK(list, most));
 }
 
+/* rounds: half steps and all between are in the device's memory, and the engine rounds them. */
 static void add_job(struct exact_items *list, const struct bale_field *field, uint32_t kind,
-                    uint32_t length)
+                    uint32_t length, bool rounds)
 {
     struct exact_job *job = &list->jobs[list->count];
     const uint32_t size = bale_field_element(field);
@@ -156,8 +162,13 @@ static void add_job(struct exact_items *list, const struct bale_field *field, ui
         .data = exact_data(list, list->count),
         .frame = exact_frame(list, list->count),
     };
-    fill(list, job->kind, field, (uint32_t)((field->offset - exact_frame_of(job).offset) % size),
-         job->data, job->length);
+    fill(list, job->kind, field, rounds ? 0.5 : 0,
+         (uint32_t)((field->offset - exact_frame_of(job).offset) % size), job->data, job->length);
+    if (rounds) {
+        job->exact = exact[list->count];
+        memcpy(job->exact, job->data, job->length);
+        bale_round_piece(field, exact_frame_of(job).offset, job->data, job->exact, job->length);
+    }
     exact_encode_on_cpu(list, job);
     if (++list->count == EXACT_ITEMS)
         exact_run_jobs(list);
@@ -169,7 +180,9 @@ static void add_array(struct exact_items *list)
     const bool volume = field.dims[2] && exact_below(list, 3);
     const uint32_t kind = volume ? VOLUME : exact_below(list, KINDS);
 
-    add_job(list, &field, kind, any_length(list));
+    const bool rounds = exact_below(list, 4) == 0;
+
+    add_job(list, &field, kind, any_length(list), rounds);
 }
 
 /* A chunk of 1 MiB with a segment of more bits than one may have: it is made again with shorter
@@ -180,7 +193,7 @@ static void add_burst(struct exact_items *list)
     const double step = 0.5;
 
     memcpy(&field.step, &step, sizeof step);
-    add_job(list, &field, BURST, 1 << 20);
+    add_job(list, &field, BURST, 1 << 20, false);
 }
 
 /* A chunk with matches in segments of 2^15 words, more than a cell has: no encoder makes these. */

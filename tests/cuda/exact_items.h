@@ -28,6 +28,7 @@ struct exact_job {
     uint32_t length;
     uint8_t chunk_log2;
     uint8_t *data;  /* what is encoded, or what the CPU makes of the frame */
+    uint8_t *exact; /* what the engine rounds to data; NULL: nothing is rounded */
     uint8_t *frame; /* the CPU's, or a hostile one */
     size_t frame_length;
     int expected; /* of a decode */
@@ -180,12 +181,14 @@ static inline void exact_prepare_encode(struct exact_items *list, unsigned i)
     uint8_t *raw = exact_raw_room(list, i) + exact_below(list, 64);
     uint8_t *stored = exact_stored_room(list, i);
 
-    memcpy(raw, job->data, job->length);
+    memcpy(raw, job->exact ? job->exact : job->data, job->length);
     memset(stored, EXACT_GUARD_BYTE, EXACT_ROOM);
     list->items[i] = (struct bale_item){
         .kind = BALE_ITEM_ENCODE,
-        .memory_kind = BALE_MEMORY_PINNED,
+        .memory_kind = job->exact ? BALE_MEMORY_DEVICE : BALE_MEMORY_PINNED,
+        .device = (int)list->rig->found.chosen,
         .setting = job->setting,
+        .rounds = job->exact != NULL,
         .frame = exact_frame_of(job),
         .raw = raw,
         .stored = stored + exact_below(list, 64),
@@ -215,6 +218,7 @@ static inline void exact_check_encoded(struct exact_items *list, unsigned i)
     const struct exact_job *job = &list->jobs[i];
     unsigned long before = atomic_load(&check_failures);
 
+    CHECK_EQ_MEM(item->raw, job->exact ? job->exact : job->data, job->length);
     if (exact_is_unsuited(list, job)) {
         CHECK_EQ(item->status, BALE_E_INVALID);
         list->unsuited++;

@@ -36,7 +36,7 @@ MAY = {
     "kernels/auto": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS],  # it weighs them
     "kernels/frame": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS],
     "kernels/engine": ["format", "kernels/base", "kernels/codec", "kernels/frame"],
-    "kernels/cuda": ["format", "kernels/base", "kernels/codec", "kernels/lzss", CODECS, "kernels/frame",
+    "kernels/cuda": ["format", "kernels/base", "kernels/round", "kernels/codec", "kernels/lzss", CODECS, "kernels/frame",
                      "kernels/engine"],
     "kernels/api": LIBRARY,
     "tools/common": LIBRARY + FS + ["tools"],
