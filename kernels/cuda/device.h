@@ -111,12 +111,16 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count);
 /* Sleeps until the step is done, and frees its workspace. */
 int bale_cuda_wait(struct bale_cuda_slot *slot);
 
+/* For each run; encoding includes rounding. */
+struct bale_cuda_times {
+    double *round_ns, *encode_ns, *decode_ns;
+};
+
 /* Runs the kernels of a codec, not store, on chunks[0, count) in any host memory, on a device
- * that was opened with verify and has no other batch. encode_ns[0, runs) and decode_ns[0, runs)
- * are the times without copies. results[0, count) are as after an encode, with CUDA_MISMATCH if
- * any run had one. */
+ * that was opened with verify and has no other batch. times[0, runs) are without copies.
+ * results[0, count) are as after an encode, with CUDA_MISMATCH if any run had one. */
 int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
-                      unsigned runs, double *encode_ns, double *decode_ns);
+                      unsigned runs, const struct bale_cuda_times *times);
 
 #ifdef __cplusplus
 }

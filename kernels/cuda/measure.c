@@ -50,6 +50,12 @@ static bool is_taken(const struct bale_cuda_device *device, const struct bale_gp
     return true;
 }
 
+/* Whether the device rounds first. */
+static bool rounds(const struct bale_gpu_trial *trial)
+{
+    return bale_codec_is_lossy(trial->codec) && trial->field.type != BALE_FIELD_NPY;
+}
+
 /* Fills the table with the first chunks, as many as there are cells for. Returns their cells. */
 static uint32_t fill_chunks(struct bale_gpu_trial *trial, const struct bale_cuda_host *host)
 {
@@ -60,8 +66,12 @@ static uint32_t fill_chunks(struct bale_gpu_trial *trial, const struct bale_cuda
         if ((chunk->length - 1) / BALE_CUDA_CELL >= host->cells - cells)
             break;
         if (cells == 0 || chunk->begins)
-            host->frames[frames++] =
-                (struct cuda_frame){.first = cells, .field = trial->field, .offset = chunk->offset};
+            host->frames[frames++] = (struct cuda_frame){
+                .first = cells,
+                .rounds = rounds(trial),
+                .field = trial->field,
+                .offset = chunk->offset,
+            };
         host->frames[frames - 1].raw_length += chunk->length;
         cells +=
             bale_cuda_spread(host->chunks + cells, (struct cuda_chunk){
@@ -106,18 +116,22 @@ static int sum_up(const struct bale_cuda_host *host, uint32_t cells, struct bale
 static int run_trial(struct bale_cuda_slot *slot, struct bale_gpu_trial *trial)
 {
     const struct bale_cuda_host *host = bale_cuda_slot_host(slot);
-    double *ns = calloc(2 * (size_t)trial->runs, sizeof *ns);
+    const unsigned runs = trial->runs;
+    double *ns = calloc(3 * (size_t)runs, sizeof *ns);
+    const struct bale_cuda_times times = {
+        .round_ns = ns, .encode_ns = ns + runs, .decode_ns = ns + 2 * (size_t)runs};
     int err = ns ? bale_cuda_slot_use(slot) : BALE_E_NOMEM;
     const uint32_t cells = fill_chunks(trial, host);
 
     if (err == BALE_OK)
         err = bale_cuda_measure(slot, (enum cuda_codec)bale_cuda_codec_of(trial->codec), cells,
-                                trial->runs, ns, ns + trial->runs);
+                                runs, &times);
     if (err == BALE_OK)
         err = sum_up(host, cells, trial);
     if (err == BALE_OK) {
-        trial->encode_ns = median(ns, trial->runs);
-        trial->decode_ns = median(ns + trial->runs, trial->runs);
+        trial->round_ns = rounds(trial) ? median(times.round_ns, runs) : 0;
+        trial->encode_ns = median(times.encode_ns, runs);
+        trial->decode_ns = median(times.decode_ns, runs);
     }
     free(ns);
     return err;

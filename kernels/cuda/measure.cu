@@ -7,7 +7,7 @@ namespace
 constexpr unsigned THREADS = 256;
 constexpr unsigned COPIERS = 1024; /* so that all of a chunk is in flight at once */
 
-enum { ENCODE, ENCODED, DECODE, COPIED, DECODED, MARKS };
+enum { ENCODE, ROUNDED, ENCODED, DECODE, COPIED, DECODED, MARKS };
 
 __global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *lengths)
 {
@@ -57,10 +57,16 @@ cudaError_t load(bale_cuda_slot *slot, uint32_t count)
     return error ? error : cudaStreamSynchronize(slot->stream);
 }
 
-cudaError_t encode(const cuda_batch *batch, const cuda_codec_ops *ops, const cudaEvent_t *marks)
+/* What is rounded already takes as long to round again. */
+cudaError_t encode(bale_cuda_slot *slot, const cuda_batch *batch, const cuda_codec_ops *ops,
+                   const cudaEvent_t *marks)
 {
     cudaError_t error = cudaEventRecord(marks[ENCODE], batch->stream);
 
+    if (!error)
+        error = bale_cuda_round(slot, batch->count);
+    if (!error)
+        error = cudaEventRecord(marks[ROUNDED], batch->stream);
     if (!error)
         error = ops->encode(batch);
     return error ? error : cudaEventRecord(marks[ENCODED], batch->stream);
@@ -102,17 +108,17 @@ cudaError_t between(const cudaEvent_t *marks, int from, int to, double *ns)
     return error;
 }
 
-/* The kernels before each mark let the host get ahead, so that the device never waits for a
- * launch. */
+/* Sets the times of run i. The kernels before each mark let the host get ahead, so that the device
+ * never waits for a launch. */
 cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
-                     const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
+                     const cudaEvent_t *marks, const bale_cuda_times *times, unsigned i)
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
     const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
     cudaError_t error = bale_cuda_keep_raw(slot, count);
 
     if (!error)
-        error = encode(&batch, ops, marks);
+        error = encode(slot, &batch, ops, marks);
     if (!error)
         error = bale_cuda_choose(slot, codec, count);
     if (!error)
@@ -122,20 +128,22 @@ cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
     if (!error)
         error = cudaStreamSynchronize(slot->stream);
     if (!error)
-        error = between(marks, ENCODE, ENCODED, encode_ns);
-    return error ? error : between(marks, DECODE, DECODED, decode_ns);
+        error = between(marks, ENCODE, ROUNDED, &times->round_ns[i]);
+    if (!error)
+        error = between(marks, ENCODE, ENCODED, &times->encode_ns[i]);
+    return error ? error : between(marks, DECODE, DECODED, &times->decode_ns[i]);
 }
 
 /* The first run only warms up. */
 cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsigned runs,
-                    const cudaEvent_t *marks, double *encode_ns, double *decode_ns)
+                    const cudaEvent_t *marks, const bale_cuda_times *times)
 {
     cudaError_t error = load(slot, count);
 
     if (!error)
-        error = run_once(slot, codec, count, marks, &encode_ns[0], &decode_ns[0]);
+        error = run_once(slot, codec, count, marks, times, 0);
     for (unsigned i = 0; i < runs && !error; i++)
-        error = run_once(slot, codec, count, marks, &encode_ns[i], &decode_ns[i]);
+        error = run_once(slot, codec, count, marks, times, i);
     if (!error)
         error = cudaMemcpy((void *)slot->host.made, slot->lists.made,
                            (slot->host.chunks[count - 1].frame + 1) * sizeof(cuda_part),
@@ -147,7 +155,7 @@ cudaError_t run_all(bale_cuda_slot *slot, cuda_codec codec, uint32_t count, unsi
 } // namespace
 
 int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count,
-                      unsigned runs, double *encode_ns, double *decode_ns)
+                      unsigned runs, const struct bale_cuda_times *times)
 {
     cudaEvent_t marks[MARKS] = {};
     cudaError_t error = cudaSuccess;
@@ -156,7 +164,7 @@ int bale_cuda_measure(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32
     for (int i = 0; i < MARKS && !error; i++)
         error = cudaEventCreate(&marks[i]);
     if (!error)
-        error = run_all(slot, codec, count, runs, marks, encode_ns, decode_ns);
+        error = run_all(slot, codec, count, runs, marks, times);
     (void)cudaStreamSynchronize(slot->device->in);
     (void)cudaStreamSynchronize(slot->stream);
     for (cudaEvent_t mark : marks)

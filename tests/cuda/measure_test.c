@@ -7,6 +7,7 @@
 #include "format/reason.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
+#include "kernels/round/piece.h"
 #include "tests/check.h"
 #include "tests/codecs/data.h"
 #include "tests/cuda/rig.h"
@@ -82,8 +83,9 @@ static uint64_t extent_on_cpu(struct world *w, const struct bale_gpu_trial *tria
         memcpy(w->extent + frame.raw_length, chunk[n].raw, chunk[n].length);
         frame.raw_length += chunk[n].length;
     }
-    REQUIRE(bale_frame_encode(w->scratch, (struct bale_setting){.codec = trial->codec}, w->extent,
-                              &frame, w->frame, &length) == BALE_OK);
+    REQUIRE(bale_frame_encode(w->scratch,
+                              (struct bale_setting){.codec = trial->codec, .field = trial->field},
+                              w->extent, &frame, w->frame, &length) == BALE_OK);
     return frame.stored_length;
 }
 
@@ -134,6 +136,7 @@ static void check_figures(struct world *w, const struct bale_gpu_trial *trial)
     check_stored(w, trial, raw);
     CHECK(trial->encode_ns > 0 && trial->decode_ns > 0);
     if (w->few) { /* the median of three */
+        CHECK_EQ_U(trial->round_ns, 0);
         CHECK_EQ_U(trial->encode_ns, 2000);
         CHECK_EQ_U(trial->decode_ns, 20);
     }
@@ -164,6 +167,31 @@ static void test_codecs(struct world *w)
         if (trial->status == BALE_OK)
             check_figures(w, trial);
     }
+}
+
+/* A lossy codec rounds first: what is stored is what the CPU makes of rounded elements. */
+static void test_rounding(struct world *w)
+{
+    static uint8_t exact[DISTINCT][CHUNK + 1];
+    struct bale_field field = {.type = BALE_FIELD_F32};
+    const double step = 0x1p-6;
+
+    if (w->few)
+        return;
+    memcpy(&field.step, &step, sizeof step);
+    for (size_t i = 0; i < DISTINCT; i++)
+        data_fill(DATA_FIELD, i, exact[i], CHUNK);
+    w->trial_count = 0;
+    add(w, BALE_CODEC_CUSZ, 0, CHUNK);
+    w->trials[0].field = field;
+    for (size_t i = 0; i < w->count; i++)
+        w->chunks[0][i].raw = exact[i % DISTINCT];
+    measure(w);
+    CHECK_EQ(w->trials[0].status, BALE_OK);
+    CHECK(w->trials[0].round_ns > 0 && w->trials[0].round_ns < w->trials[0].encode_ns);
+    for (size_t i = 0; i < DISTINCT; i++)
+        bale_round_piece(&field, 0, exact[i], exact[i], CHUNK);
+    check_figures(w, &w->trials[0]);
 }
 
 static void test_not_taken(struct world *w)
@@ -223,6 +251,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < DISTINCT; i++)
         data_fill(i % 2 ? DATA_TEXT : DATA_RUNS, i, w.data[i], CHUNK);
     test_codecs(&w);
+    test_rounding(&w);
     test_not_taken(&w);
     test_flip(&w);
     test_raw(&w);

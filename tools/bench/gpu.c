@@ -80,6 +80,8 @@ static void take_trial(const struct bale_bench_data *data, const struct bale_gpu
         gpu->raw += trial->chunks[i].length;
     gpu->stored = trial->stored + heads_of(data, trial);
     gpu->speed.compress = (double)gpu->raw / ((double)trial->encode_ns * 1e-9);
+    if (trial->round_ns > 0)
+        gpu->rounding = (double)gpu->raw / ((double)trial->round_ns * 1e-9);
     gpu->speed.decompress = (double)gpu->raw / ((double)trial->decode_ns * 1e-9);
 }
 

@@ -15,7 +15,8 @@ struct bale_bench_speed {
 
 /* Results of the kernels alone, with the data in a GPU's memory. */
 struct bale_bench_gpu {
-    struct bale_bench_speed speed;
+    struct bale_bench_speed speed; /* with a lossy codec, elements are rounded first */
+    double rounding; /* bytes of raw data a second, of that alone; 0: nothing is rounded */
     uint64_t raw;    /* bytes measured, from the start; 0: the GPU lacks the setting */
     uint64_t stored; /* bytes of their frames; the last frame may be counted in part */
 };

@@ -55,15 +55,17 @@ void bale_bench_describe_gpu(const struct bale_bench_report *report, char *text,
 {
     uint64_t most = 0;
     char raw[BALE_TEXT];
-    bool nvcomp = false;
+    bool nvcomp = false, lossy = false;
 
     for (size_t i = 0; i < report->count; i++) {
         const struct bale_bench_result *result = &report->results[i];
         most = result->gpu.raw > most ? result->gpu.raw : most;
         nvcomp |= result->gpu.raw > 0 && bale_bench_is_nvcomp(result->setting);
+        lossy |= result->gpu.rounding > 0;
     }
-    snprintf(text, size, "GPU kernels: %s, %s%s in its memory, no copies%s", report->gpu,
+    snprintf(text, size, "GPU kernels: %s, %s%s in its memory, no copies%s%s", report->gpu,
              most < report->raw ? "the first " : "", bale_size_text(most, raw),
+             lossy ? "; cusz: with rounding" : "",
              nvcomp ? "; zstd and lz4: nvCOMP's, of ratios of their own" : "");
 }
 
@@ -150,6 +152,8 @@ static json_t *gpu_json(const struct bale_bench_gpu *gpu)
 
     bale_json_count(object, "bytes", gpu->raw);
     bale_json_ratio(object, "ratio", gpu->raw, gpu->stored);
+    if (gpu->rounding > 0)
+        json_object_set_new(object, "rounding", json_real(gpu->rounding / 1e6));
     return object;
 }
 
