@@ -175,7 +175,8 @@ size_t bale_compress_bound(const struct bale_params *params, size_t length);
  * With a GPU, host memory is copied through the context's staging, many frames at a time: a few
  * large calls are faster than many small ones. Memory of the context's device is read where it is
  * if params name a codec that the GPU has, but not for "auto" and for a gpulz with open options:
- * there the CPU chooses, and gets a copy. The output is always copied through the staging.
+ * there the CPU chooses, and gets a copy. With "cusz:..." the GPU rounds the elements of a copy of
+ * its own. The output is always copied through the staging.
  *
  * Returns NO_MEMORY, INVALID, TOO_BIG, UNSUPPORTED (params from a newer header) or DEVICE. */
 int bale_compress(struct bale_context *context, const struct bale_params *params, const void *in,

@@ -13,8 +13,7 @@ struct job {
     struct bale_api_setup setup;
     struct bale_api_memory memory;
     enum bale_api_way way;
-    bool rounds; /* elements, in the entries' memory: the setting is lossy, and in is an array */
-    struct bale_field field; /* what the setting says of it, with what its header says */
+    bool rounds; /* elements: the setting is lossy, and in is an array */
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
@@ -69,24 +68,28 @@ static void set_memory(struct job *job, struct bale_ring_entry *entry)
     }
 }
 
-/* Copies what an entry encodes to its memory, and rounds the elements. */
-static int round_entry(struct job *job, struct bale_ring_entry *entry)
+/* Rounds the elements in an entry's memory. */
+static void round_entry(const struct job *job, struct bale_ring_entry *entry)
 {
     const struct bale_frame *frame = &entry->item.frame;
-    const struct bale_field *field = &job->setup.setting.field;
-    const size_t begin =
-        frame->raw_length < BALE_ROUND_BEGIN ? frame->raw_length : BALE_ROUND_BEGIN;
-    int err = bale_api_run_moves(job->context);
 
-    if (err < 0)
-        return err;
-    if (frame->offset == 0 && bale_round_resolve(field, entry->raw, begin, &job->field)) {
-        job->rounds = false;
+    bale_round_piece(&job->setup.setting.field, frame->offset, entry->raw, entry->raw,
+                     frame->raw_length);
+}
+
+/* In a device's memory its engine rounds copies. */
+static int round_item(struct job *job, struct bale_ring_entry *entry)
+{
+    int err;
+
+    if (job->way == BALE_API_ON_DEVICE) {
+        entry->item.rounds = true;
         return BALE_OK;
     }
-    bale_round_piece(&job->field, frame->offset, entry->raw, entry->raw, frame->raw_length);
-    entry->item.setting.field = job->field;
-    return BALE_OK;
+    err = bale_api_run_moves(job->context);
+    if (err == BALE_OK)
+        round_entry(job, entry);
+    return err;
 }
 
 static int fill_entry(struct job *job, struct bale_ring_entry *entry)
@@ -103,14 +106,25 @@ static int fill_entry(struct job *job, struct bale_ring_entry *entry)
     item->capacity = job->context->entry_stored;
     set_memory(job, entry);
     job->at += length;
-    return job->rounds ? round_entry(job, entry) : BALE_OK;
+    return job->rounds ? round_item(job, entry) : BALE_OK;
 }
 
 /* After a device could not do an item in its own memory, all items are staged. */
 static int redo_staged(struct job *job, struct bale_ring_entry *entry)
 {
+    struct bale_item *item = &entry->item;
+    int err;
+
     job->way = BALE_API_STAGED;
-    return bale_api_redo(job->context, entry, true);
+    bale_api_move(job->context, entry->raw, item->raw, item->frame.raw_length, true);
+    err = bale_api_run_moves(job->context);
+    if (err < 0)
+        return err;
+    if (item->rounds)
+        round_entry(job, entry);
+    item->rounds = false;
+    bale_api_redo(job->context, entry);
+    return BALE_OK;
 }
 
 static int append_frame(void *argument, struct bale_ring_entry *entry)
@@ -217,6 +231,26 @@ static void close_output(struct job *job, struct bale_buffer *out)
     out->length = job->used;
 }
 
+/* Whether elements are rounded, which in's first bytes show, and what they are. */
+static int look_at_begin(struct job *job)
+{
+    const size_t length = job->length < BALE_ROUND_BEGIN ? job->length : BALE_ROUND_BEGIN;
+    uint8_t begin[BALE_ROUND_BEGIN];
+    struct bale_field field;
+    int err;
+
+    if (!bale_codec_is_lossy(job->setup.setting.codec))
+        return BALE_OK;
+    bale_api_move(job->context, begin, job->in, length, job->memory.in);
+    err = bale_api_run_moves(job->context);
+    if (err < 0)
+        return err;
+    job->rounds = !bale_round_resolve(&job->setup.setting.field, begin, length, &field);
+    if (job->rounds)
+        job->setup.setting.field = field;
+    return BALE_OK;
+}
+
 /* An open setting needs the bytes on the host: the CPU chooses the codec from them. */
 static int open_ring(struct job *job)
 {
@@ -226,14 +260,12 @@ static int open_ring(struct job *job)
     uint32_t raw = frames > 1 ? extent : (uint32_t)job->length;
     size_t each = bale_frame_bound(context->gpu && raw > 0 ? raw : extent, job->setup.chunk_log2);
 
-    job->rounds = bale_codec_is_lossy(job->setup.setting.codec);
     job->way = job->rounds ? BALE_API_STAGED : BALE_API_DIRECT;
     if (!context->gpu)
         return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each),
                                   job->rounds ? raw : 0, each);
-    job->way = job->memory.in && !job->rounds && !bale_setting_is_open(job->setup.setting)
-                   ? BALE_API_ON_DEVICE
-                   : BALE_API_STAGED;
+    job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
+                                                                           : BALE_API_STAGED;
     return bale_api_make_staged_ring(context, frames, raw, each);
 }
 
@@ -249,6 +281,8 @@ int bale_compress(struct bale_context *context, const struct bale_params *params
     err = bale_api_setup(params, &job.setup, &context->message);
     if (err == BALE_OK)
         err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.memory);
+    if (err == BALE_OK)
+        err = look_at_begin(&job);
     if (err == BALE_OK)
         err = open_ring(&job);
     if (err == BALE_OK)

@@ -99,9 +99,8 @@ int bale_api_take_entries(struct bale_context *context,
                           int (*take)(void *argument, struct bale_ring_entry *entry),
                           void *argument, int err);
 
-/* Does an item again in the entry's memory, after a device could not do it in its own. fetch:
- * first copies its raw bytes from the device. */
-int bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry, bool fetch);
+/* Does an item again in the entry's memory, after a device could not do it in its own. */
+void bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry);
 
 /* Whether a status means that the GPU engine failed, not that the bytes are bad. If so, sets the
  * message, and touched. */

@@ -135,24 +135,21 @@ static void start_frame(struct job *job, const struct bale_stream_item *item,
 }
 
 /* After a device could not do an item in its own memory, all items are staged. */
-static int redo_staged(struct job *job, struct bale_ring_entry *entry)
+static void redo_staged(struct job *job, struct bale_ring_entry *entry)
 {
     job->codecs = 0;
-    return bale_api_redo(job->context, entry, false);
+    bale_api_redo(job->context, entry);
 }
 
 static int deliver_frame(void *argument, struct bale_ring_entry *entry)
 {
     struct job *job = argument;
     struct bale_item *item = &entry->item;
-    int err = BALE_OK;
 
     if (bale_api_is_lost(job->context, item->status))
         return BALE_E_DEVICE;
     if (item->status < 0 && item->memory_kind == BALE_MEMORY_DEVICE)
-        err = redo_staged(job, entry);
-    if (err < 0)
-        return err;
+        redo_staged(job, entry);
     if (item->status < 0)
         return bale_api_fail(job->context, item->status, "The frame at byte %llu is damaged: %s.",
                              (unsigned long long)entry->from, bale_err_text(item->status));

@@ -99,20 +99,11 @@ int bale_api_take_entries(struct bale_context *context,
     return err < 0 ? err : moved;
 }
 
-int bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry, bool fetch)
+void bale_api_redo(struct bale_context *context, struct bale_ring_entry *entry)
 {
-    struct bale_item *item = &entry->item;
-    int err = BALE_OK;
-
-    if (fetch) {
-        bale_api_move(context, entry->raw, item->raw, item->frame.raw_length, true);
-        err = bale_api_run_moves(context);
-    }
-    item->memory_kind = BALE_MEMORY_HOST;
-    item->raw = entry->raw;
-    if (err == BALE_OK)
-        bale_ring_redo(context->ring, entry);
-    return err;
+    entry->item.memory_kind = BALE_MEMORY_HOST;
+    entry->item.raw = entry->raw;
+    bale_ring_redo(context->ring, entry);
 }
 
 bool bale_api_is_lost(struct bale_context *context, int status)

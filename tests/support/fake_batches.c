@@ -7,6 +7,7 @@
 #include "kernels/base/clock.h"
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
+#include "kernels/round/piece.h"
 #include "tests/support/fake_words.h"
 
 struct fake_batch {
@@ -25,15 +26,35 @@ bool fake_batches_leave(const struct bale_item *item)
            head.codec == BALE_CODEC_ZERO;
 }
 
+static int encode(struct fake_batches *batches, struct bale_item *item, const uint8_t *raw)
+{
+    return bale_frame_encode(batches->scratch, item->setting, raw, &item->frame, item->stored,
+                             &item->stored_length);
+}
+
+static int encode_rounded(struct fake_batches *batches, struct bale_item *item, const uint8_t *raw)
+{
+    uint8_t *rounded = malloc(item->frame.raw_length);
+    int err;
+
+    if (!rounded)
+        abort();
+    bale_round_piece(&item->setting.field, item->frame.offset, rounded, raw,
+                     item->frame.raw_length);
+    err = encode(batches, item, rounded);
+    free(rounded);
+    return err;
+}
+
 static int run_fake_item(struct fake_batches *batches, struct bale_item *item)
 {
     uint8_t *raw = fake_memory_real(batches->memory, item->raw);
 
+    if (item->kind == BALE_ITEM_ENCODE &&
+        item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2))
+        return BALE_E_INVALID;
     if (item->kind == BALE_ITEM_ENCODE)
-        return item->capacity < bale_frame_bound(item->frame.raw_length, item->frame.chunk_log2)
-                   ? BALE_E_INVALID
-                   : bale_frame_encode(batches->scratch, item->setting, raw, &item->frame,
-                                       item->stored, &item->stored_length);
+        return (item->rounds ? encode_rounded : encode)(batches, item, raw);
     if (fake_batches_leave(item))
         return BALE_E_INVALID;
     return bale_frame_decode(batches->scratch, item->stored, item->stored_length, raw,

@@ -1,0 +1,110 @@
+/* Arrays, and what is none, for settings with a bound; and what the library has to give back. */
+#ifndef BALE_TESTS_API_BOUNDS_H
+#define BALE_TESTS_API_BOUNDS_H
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernels/frame/setting.h"
+#include "kernels/round/piece.h"
+#include "tests/check.h"
+#include "tests/codecs/data.h"
+
+struct bounded {
+    const char *codec;
+    double bound;
+    size_t offset; /* of the array; before it are blanks, or a header */
+    bool f64, big_endian, npy;
+    unsigned wild; /* one element of so many has any bits; 0: all of the file is text */
+};
+
+/* The last but one is left to the CPU: the codec is not for its elements. */
+static const struct bounded bounded[] = {
+    {"cusz:f32,abs=0.125,dims=100x100", 0.125, .wild = 100},
+    {"cusz:f64,abs=0.001,be,offset=100", 0.001, 100, true, true, .wild = 100},
+    {"cusz:npy,abs=0.001", 0.001, 128, true, .npy = true, .wild = 100},
+    {"cusz:f32,abs=0.125", 0.125, .wild = 2},
+    {"cusz:f32,abs=0.125", 0.125, .wild = 0},
+};
+enum { BOUNDED = sizeof bounded / sizeof *bounded, BOUNDED_SUITED = 3 };
+
+static inline void bounded_swap(const struct bounded *b, uint8_t *element)
+{
+    const size_t width = b->f64 ? 8 : 4;
+
+    for (size_t k = 0; b->big_endian && k < width / 2; k++) {
+        const uint8_t byte = element[k];
+        element[k] = element[width - 1 - k];
+        element[width - 1 - k] = byte;
+    }
+}
+
+static inline double bounded_element(const struct bounded *b, const uint8_t *at)
+{
+    uint8_t bytes[8];
+    double wide;
+    float narrow;
+
+    memcpy(bytes, at, b->f64 ? 8 : 4);
+    bounded_swap(b, bytes);
+    memcpy(&wide, bytes, sizeof wide);
+    memcpy(&narrow, bytes, sizeof narrow);
+    return b->f64 ? wide : (double)narrow;
+}
+
+static inline void bounded_fill(const struct bounded *b, uint64_t seed, uint8_t *raw, size_t length)
+{
+    static const char header[] = "\x93NUMPY\1\0v\0"
+                                 "{'descr': '<f8', 'fortran_order': False, 'shape': (80, 100), }";
+    const size_t width = b->f64 ? 8 : 4;
+
+    if (b->wild == 0) {
+        data_fill(DATA_TEXT, seed, raw, length);
+        return;
+    }
+    memset(raw, ' ', b->offset);
+    if (b->npy)
+        memcpy(raw, header, sizeof header - 1);
+    for (size_t at = b->offset, i = 0; at + width <= length; at += width, i++) {
+        const uint64_t random = data_next(&seed);
+        const double wide = sin((double)i * 0.01) * 100 + (double)(random % 64) / 1024;
+        const float narrow = (float)wide;
+        memcpy(raw + at, b->f64 ? (const void *)&wide : &narrow, width);
+        if ((random >> 32) % b->wild == 0)
+            memcpy(raw + at, &random, width);
+        bounded_swap(b, raw + at);
+    }
+}
+
+/* What comes back of raw, of at least BALE_ROUND_BEGIN bytes, in memory that the caller frees. */
+static inline uint8_t *bounded_want(const struct bounded *b, const uint8_t *raw, size_t length)
+{
+    struct bale_setting setting;
+    struct bale_reason why;
+    struct bale_field field;
+    uint8_t *want = malloc(length);
+
+    REQUIRE(want && bale_setting_parse(b->codec, &setting, &why) == 0);
+    CHECK((bale_round_resolve(&setting.field, raw, BALE_ROUND_BEGIN, &field) == NULL) ==
+          (b->wild > 0));
+    bale_round_piece(&field, 0, want, raw, length);
+    CHECK((memcmp(want, raw, length) != 0) == (b->wild > 0));
+    return want;
+}
+
+/* No element of back is further from that of raw than the bound; NaN and infinities are equal. */
+static inline void bounded_check(const struct bounded *b, const uint8_t *raw, const uint8_t *back,
+                                 size_t length)
+{
+    const size_t width = b->f64 ? 8 : 4;
+    size_t off = 0;
+
+    CHECK_EQ_MEM(back, raw, b->offset);
+    for (size_t at = b->offset; at + width <= length; at += width)
+        off += memcmp(back + at, raw + at, width) != 0 &&
+               !(fabs(bounded_element(b, back + at) - bounded_element(b, raw + at)) <= b->bound);
+    CHECK_EQ_U(off, 0);
+}
+
+#endif
