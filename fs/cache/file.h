@@ -92,6 +92,9 @@ struct bale_read {
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
+/* The file was opened, and will probably be read from its beginning: if it is small, reads and
+ * decodes its first extent, on the calling thread if that is a guest of the volume's pool. */
+void bale_file_read_soon(struct bale_file *file);
 
 /* Writes length bytes at offset. Elements of a file with a lossy setting that lie in them as a
  * whole are rounded (rounds.h). data is read before the call returns (copied if the write must

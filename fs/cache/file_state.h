@@ -78,6 +78,7 @@ struct bale_file {
      * ahead to read; bytes. And how many reads in a row came late. */
     uint64_t stream_next, stream_ahead, stream_window;
     unsigned stream_late;
+    bool untouched; /* it was read ahead before its first read, which is to set the access time */
 
     /* Called once the file is closed and may be opened again: by the thread that closed it, no lock
      * held. closed_arg is the caller's (bale_file_on_close). */

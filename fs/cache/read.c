@@ -16,6 +16,7 @@ struct read_op {
     struct bale_file *file; /* counted */
     uint64_t offset;
     size_t length;
+    bool touches;
     struct bale_read *read;
     bale_file_done *done;
     void *arg;
@@ -293,6 +294,17 @@ static int read_from(struct bale_file *file, struct read_op *op, uint64_t *at,
     return err == BALE_OK && file->epoch != epoch ? BALE_E_STALE : err;
 }
 
+/* Reading ahead is no access, so the descriptor may have had O_NOATIME. The first read sets the
+ * access time, as reading the container would. */
+static void touch(struct bale_file *file)
+{
+    struct bale_io *io = bale_container_io(file->container);
+    uint8_t byte;
+    size_t got;
+
+    (void)io->ops->read(io, &byte, sizeof byte, 0, &got);
+}
+
 static void read_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     struct read_op *op = (struct read_op *)job;
@@ -300,6 +312,8 @@ static void read_job(struct bale_job *job, struct bale_scratch *scratch)
     int err = scratch ? BALE_E_STALE : BALE_E_NOMEM;
     uint64_t at = op->offset;
 
+    if (op->touches)
+        touch(file);
     pthread_mutex_lock(&file->lock);
     bale_file_catch_up(file);
     uint32_t unit = file->extent; /* the pieces have room for spans of this extent size */
@@ -348,7 +362,9 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
     pthread_mutex_lock(&file->lock);
     bale_file_catch_up(file);
     uint64_t end = clip(file, offset, length);
-    bool hit = read_cached(file, offset, end, read);
+    bool touches = file->untouched;
+    file->untouched = false;
+    bool hit = !touches && read_cached(file, offset, end, read);
     struct bale_fetch *ahead = hit ? NULL : bale_readahead_note(file, offset, end);
     pthread_mutex_unlock(&file->lock);
     bale_readahead_submit(file->volume, ahead);
@@ -367,6 +383,7 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
         .file = bale_file_ref(file),
         .offset = offset,
         .length = length,
+        .touches = touches,
         .read = read,
         .done = done,
         .arg = arg};

@@ -19,6 +19,8 @@
 #define WINDOWS_GPU ((uint64_t)256 << 20) /* of all streams: pinning more takes too long */
 #define EXTENTS_A_JOB_GPU 16u
 #define JOB_BYTES ((uint64_t)512 << 10)
+/* Decoding so much takes about as long as the read takes to come. */
+#define SOON_MOST ((uint64_t)64 << 10)
 
 /* One extent that is read ahead. Its filling bits keep it in memory. Owned by one thread after the
  * other. */
@@ -232,6 +234,34 @@ static bool is_late(struct bale_file *file, uint64_t offset, uint64_t end)
     return file->stream_window > 0 && end <= file->stream_next && end - offset >= LATE_LEAST &&
            file->stream_next - offset <= STREAM_LATE && file->stream_late++ < STREAM_SLACK;
 }
+
+/* ---- A small file that is about to be read ---- */
+
+static void fetch_soon_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    fetch_committed((struct bale_fetch *)job, scratch);
+}
+
+void bale_file_read_soon(struct bale_file *file)
+{
+    struct bale_volume *volume = file->volume;
+    struct fetches fetches = {.most = 1};
+
+    fetches.next_job = &fetches.jobs;
+    pthread_mutex_lock(&file->lock);
+    if (file->size > 0 && file->size <= SOON_MOST)
+        (void)start_fetch(file, 0, &fetches);
+    if (fetches.jobs)
+        file->untouched = true;
+    pthread_mutex_unlock(&file->lock);
+    if (!fetches.jobs)
+        return;
+    fetches.jobs->job.run = fetch_soon_job;
+    fetches.jobs->job.writes_nothing = true;
+    bale_pool_run(volume->pool, volume->fetchers, &fetches.jobs->job);
+}
+
+/* ---- Streams ---- */
 
 struct bale_fetch *bale_readahead_note(struct bale_file *file, uint64_t offset, uint64_t end)
 {

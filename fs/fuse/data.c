@@ -116,6 +116,8 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
     op->mount = bale_mount_of(req);
     op->node = node;
     bale_opened_note_access(node->opened);
+    if (off == 0 && !atomic_load_explicit(&op->mount->reads_follow, memory_order_relaxed))
+        atomic_store_explicit(&op->mount->reads_follow, true, memory_order_relaxed);
     bale_file_read(node->opened->file, (uint64_t)off, size, &op->read, read_done, op);
     if (!atomic_load(&op->one_has_ended))
         op->request = bale_in_flight_detach(op->mount->in_flight);

@@ -29,10 +29,28 @@ static void open_destroy(struct open_op *op)
     free(op);
 }
 
+/* Whether the file will probably be read at once: the one that was opened before it was. */
+static bool will_be_read(struct open_op *op)
+{
+    struct bale_mount *mount = op->use.mount;
+
+    return (op->fi.flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY && !mount->beside &&
+           atomic_load_explicit(&mount->reads_follow, memory_order_relaxed) &&
+           atomic_exchange_explicit(&mount->reads_follow, false, memory_order_relaxed);
+}
+
+/* After the reply, until the program's read comes. Gives up a reference. */
+static void read_soon(struct bale_file *file)
+{
+    bale_file_read_soon(file);
+    bale_file_unref(file);
+}
+
 static void open_finish(struct open_op *op, int e)
 {
     struct bale_mount *mount = op->use.mount;
     struct bale_node *node = op->use.node;
+    struct bale_file *soon = NULL;
 
     if (op->fd >= 0)
         bale_node_unpin(mount->nodes, node);
@@ -42,12 +60,16 @@ static void open_finish(struct open_op *op, int e)
     } else {
         bale_use_add_handle(&op->use, &op->fi);
         bale_follow_note(mount, node);
+        if (will_be_read(op))
+            soon = bale_file_ref(node->opened->file);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
             /* The open was interrupted, so the kernel will not send a release. */
             bale_use_drop_handle(mount, node, &op->fi);
         }
     }
     open_destroy(op);
+    if (soon)
+        read_soon(soon);
 }
 
 static void open_truncated(void *arg, int64_t result)

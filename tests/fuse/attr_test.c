@@ -58,6 +58,35 @@ static bool same_time(struct timespec a, time_t seconds, long ns)
     return a.tv_sec == seconds && a.tv_nsec == ns;
 }
 
+/* Opens the file, reads it if asked to, and returns whether that has changed its access time. */
+static bool is_accessed(const char *name, bool reads)
+{
+    const struct timespec old[2] = {{100, 0}, {200, 0}};
+    struct stat st;
+    char byte;
+
+    CHECK_EQ(utimensat(AT_FDCWD, name, old, 0), 0);
+    int fd = open(name, O_RDONLY);
+    CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    if (reads)
+        CHECK_EQ(read(fd, &byte, 1), 1);
+    CHECK_EQ(fstat(fd, &st), 0);
+    CHECK_EQ(close(fd), 0);
+    return !same_time(st.st_atim, 100, 0);
+}
+
+/* A file whose container is read before its first read is accessed by that read, as another is. */
+static void test_access(void)
+{
+    make_file("opened", "data", 4);
+    make_file("read", "data", 4);
+    make_file("ahead", "data", 4);
+    CHECK(!is_accessed("opened", false)); /* so the next one is not expected to be read */
+    bool usual = is_accessed("read", true);
+    CHECK_EQ(is_accessed("ahead", true), usual); /* false: without access times */
+    CHECK(!is_accessed("opened", false));
+}
+
 static void test_times(void)
 {
     const char *const names[] = {"file", "dir", "fifo"};
@@ -307,8 +336,8 @@ static void test_hidden(void)
 int main(int argc, char **argv)
 {
     static void (*const tests[])(void) = {
-        test_modes,  test_times,      test_ctime_forward, test_directory_times, test_statfs,
-        test_xattrs, test_capability, test_label,         test_hidden,
+        test_modes,  test_access, test_times,      test_ctime_forward, test_directory_times,
+        test_statfs, test_xattrs, test_capability, test_label,         test_hidden,
     };
 
     where_begin(argc, argv);

@@ -1,5 +1,6 @@
 /* Read-ahead of a stream whose reads come out of order, as from a kernel that has several of them
- * under way: the stream goes on, and nothing is decoded twice. */
+ * under way: the stream goes on, and nothing is decoded twice. And that of a small file, before
+ * its first read. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #define MIB ((uint64_t)1 << 20)
 #define MEMORY (256 * MIB) /* a window of 8 MiB */
 #define SIZE (40 * MIB)
+#define SMALL 40001
 
 static struct bale_volume *volume;
 static struct bale_file *file;
@@ -82,6 +84,33 @@ static void read_again(void)
     CHECK(window() > 0);
 }
 
+static uint64_t misses(void)
+{
+    struct bale_volume_stats stats;
+
+    bale_volume_stats(volume, &stats);
+    return stats.read_misses;
+}
+
+/* The read finds what the call has begun to read, or has read. */
+static void small_file(void)
+{
+    uint64_t before = misses();
+
+    bale_file_read_soon(file);
+    read_bytes(0, SMALL);
+    CHECK_EQ_U(misses(), before);
+}
+
+static void large_file(void)
+{
+    uint64_t before = misses();
+
+    bale_file_read_soon(file);
+    read_bytes(0, MIB);
+    CHECK(misses() > before);
+}
+
 static enum bale_session_state certain(const void *arg, uint32_t session)
 {
     (void)arg;
@@ -107,15 +136,16 @@ static void close_file(void)
     bale_wait_for(&wait);
 }
 
-static void write_all(void)
+static void write_to(const char *path, uint64_t size)
 {
-    for (uint64_t i = 0; i < SIZE; i++)
-        model[i] = (uint8_t)(i >> 9);
-    for (uint64_t at = 0; at < SIZE; at += MIB) {
+    open_file(path);
+    for (uint64_t at = 0; at < size; at += MIB) {
         struct bale_wait wait = BALE_WAIT;
-        bale_file_write(file, at, model + at, MIB, bale_wait_done, &wait);
-        CHECK_EQ((uint64_t)bale_wait_for(&wait), MIB);
+        uint64_t length = size - at < MIB ? size - at : MIB;
+        bale_file_write(file, at, model + at, length, bale_wait_done, &wait);
+        CHECK_EQ((uint64_t)bale_wait_for(&wait), length);
     }
+    close_file();
 }
 
 int main(void)
@@ -140,12 +170,20 @@ int main(void)
     close(fd);
     model = malloc(SIZE);
     REQUIRE(model && bale_volume_create(&options, &volume) == BALE_OK);
-    open_file(path);
-    write_all();
-    close_file();
+    for (uint64_t i = 0; i < SIZE; i++)
+        model[i] = (uint8_t)(i >> 9);
+    write_to(path, SIZE);
     open_file(path);
     out_of_order();
     read_again();
+    close_file();
+    open_file(path);
+    large_file();
+    close_file();
+    REQUIRE(truncate(path, 0) == 0);
+    write_to(path, SMALL);
+    open_file(path);
+    small_file();
     close_file();
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     unlink(path);
