@@ -104,6 +104,12 @@ run 1 bench "${few[@]}" --codec store --svg /dev/full data
 says '^balefs: /dev/full: cannot be written: No space left on device$'
 prints '^store '
 
+# With a bound the elements are rounded first, or cusz would leave them to other codecs.
+/usr/bin/python3 -c 'import array, math
+array.array("f", (math.sin(i * 0.01) for i in range(200000))).tofile(open("waves", "wb"))'
+run 0 bench "${few[@]}" --json --codec cusz:f32,abs=1e-3 waves
+is "{'cusz': 7}" "$(json 'd["codecs"][0]["frames"]')" "rounded elements"
+
 # Chunks that a codec makes larger than asked for, in each run.
 run 0 bench --runs 2 --threads 2 --json --codec float:f32,dims=100x100x100 --extent 1M mixed
 is "8" "$(json 'sum(d["codecs"][0]["frames"].values())')" "frames of an array with large planes"

@@ -58,7 +58,8 @@ size_t bale_bench_extents(const struct bale_bench_data *data);
 const struct bale_item *bale_bench_extent(const struct bale_bench_data *data, size_t i);
 const struct bale_bench_how *bale_bench_how(const struct bale_bench_data *data);
 
-/* Measures one setting on the CPU and keeps result->gpu. BALE_OK; BALE_E_NOMEM; BALE_E_CORRUPT: the
+/* Measures one setting on the CPU, with a lossy codec on rounded elements, and keeps result->gpu.
+ * BALE_OK; BALE_E_NOMEM; BALE_E_CORRUPT: the
  * decoded bytes differ from the input. */
 int bale_bench_measure(struct bale_bench_data *data, struct bale_setting setting,
                        struct bale_bench_result *result);
