@@ -43,10 +43,9 @@ static bool map_source(struct worker_plan *plan, const char *path)
         return false;
     size_t size = plan->source_size = (size_t)st.st_size;
     unsigned char *at = mmap(NULL, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    bool good =
-        at != MAP_FAILED &&
-        mmap(at, size, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == at &&
-        mmap(at + size, size, PROT_READ, MAP_SHARED | MAP_FIXED | MAP_POPULATE, fd, 0) == at + size;
+    bool good = at != MAP_FAILED &&
+                mmap(at, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == at &&
+                mmap(at + size, size, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) == at + size;
     close(fd);
     plan->source = at;
     return good;
