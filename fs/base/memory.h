@@ -32,8 +32,8 @@ void bale_memory_free(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_quarantine(struct bale_memory *memory, void *block, size_t size);
 void bale_memory_set_quarantine(struct bale_memory *memory, bool active);
 
-/* Waiting for memory: a thread that finds none calls bale_memory_lack and tries once more. If that fails
- * too, it waits until room is called. However many lack memory, room is called once, with the
+/* Waiting for memory: a thread that finds none calls bale_memory_lack and tries once more. If that
+ * fails too, it waits until room is called. However many lack memory, room is called once, with the
  * owner's arg, when something becomes free or the owner calls bale_memory_tell_room. It runs on the
  * thread that frees, under the locks that this thread holds (not the memory's own), and must not
  * call any of these functions.
@@ -70,8 +70,14 @@ void bale_memory_count(struct bale_memory *memory, int64_t bytes);
 uint64_t bale_memory_cap(const struct bale_memory *memory);
 uint64_t bale_memory_used(struct bale_memory *memory); /* arena and counted */
 
-/* Bytes that the cgroup and the machine allow this process. */
+/* Bytes that the control groups and the machine allow this process. */
 uint64_t bale_memory_limit(void);
+/* Whether less than 1/16 of that is left, the most that the mounts of one user pin. What the kernel
+ * would take from its cache of files counts as left. Reads some files of /proc and /sys. */
+bool bale_memory_is_scarce(void);
+/* The limit and what is left, with /proc and /sys in a directory; "": the system's. */
+uint64_t bale_memory_limit_at(const char *root);
+uint64_t bale_memory_available_at(const char *root);
 
 /* The default cap: the smaller of 1 GiB and 1/16 of bale_memory_limit(), at least 64 MiB. */
 uint64_t bale_memory_default_cap(void);

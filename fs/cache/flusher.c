@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "format/err.h"
+#include "fs/base/log.h"
 #include "fs/cache/change.h"
 #include "fs/cache/reserve.h"
 #include "kernels/base/thread.h"
@@ -73,6 +74,29 @@ static void trim_unpinned(void *memory)
     bale_memory_trim_unpinned(memory);
 }
 
+/* Has memory unpinned that the GPU does not need now, if the machine or the control group has
+ * little left. Not merely after some time: it has to be pinned again in the next burst, which is
+ * slower for it. */
+static void unpin_if_scarce(struct bale_volume *volume)
+{
+    struct bale_dispatch_stats stats;
+
+    bale_dispatch_stats(volume->engine, &stats);
+    if (!stats.device.kept || stats.device.pinned == 0 || !volume->memory_is_scarce())
+        return;
+    bale_log(BALE_LOG_INFO,
+             "memory: the machine or the control group has little left: %llu MiB are unpinned",
+             (unsigned long long)stats.device.pinned >> 20);
+    bale_dispatch_unpin(volume->engine);
+}
+
+void bale_flusher_give_back(struct bale_volume *volume)
+{
+    unpin_if_scarce(volume);
+    if (!bale_dispatch_while_unpinned(volume->engine, trim_unpinned, volume->memory))
+        bale_memory_trim(volume->memory);
+}
+
 static void *flusher_thread(void *arg)
 {
     struct bale_flusher *flusher = arg;
@@ -92,9 +116,8 @@ static void *flusher_thread(void *arg)
             bale_reserve_restore(volume);
         bale_volume_wake(volume);
         bale_volume_checkpoint_if_due(volume);
-        if (ticks % 16 == 0 &&
-            !bale_dispatch_while_unpinned(volume->engine, trim_unpinned, volume->memory))
-            bale_memory_trim(volume->memory);
+        if (ticks % 16 == 0)
+            bale_flusher_give_back(volume);
     }
     return NULL;
 }

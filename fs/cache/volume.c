@@ -129,6 +129,7 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
     volume->config = options->container;
     volume->age_ms = options->age_ms ? options->age_ms : AGE_MS;
     volume->change_run = bale_change_run;
+    volume->memory_is_scarce = bale_memory_is_scarce;
     volume->reserve.fd = options->container.writable ? options->reserve_fd : -1;
     volume->claim = -1;
     pthread_mutex_init(&volume->reserve.lock, NULL);

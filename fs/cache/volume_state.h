@@ -33,6 +33,7 @@ struct bale_volume {
     /* Runs a change that has become its file's running one (bale_change_run). Set by volume.c;
      * called as a job: on a pool thread or by a guest of the pool, no lock held. */
     void (*change_run)(struct bale_job *change, struct bale_scratch *scratch);
+    bool (*memory_is_scarce)(void); /* bale_memory_is_scarce; set by volume.c */
     struct bale_volume_options options;
     struct bale_container_config config;
     uint64_t age_ms;

@@ -197,6 +197,25 @@ static void log_opened(const struct cuda_engine *engine)
             log_missing(engine, (enum cuda_codec)c);
 }
 
+/* Pins the first of what was pinned before, unless all of it still is, and leaves the rest to the
+ * pinner. With pinning. */
+static int begin_pins(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
+                      struct bale_reason *why)
+{
+    uint64_t begin_ns = bale_clock_ns();
+    bool pins = !engine->is_pinned && engine->pinned.count > 0;
+    int err = bale_cuda_pin_first(engine, why);
+
+    if (err < 0 || !pins)
+        return err;
+    opening->phase_ns[BALE_GPU_PINS] = bale_clock_ns() - begin_ns;
+    pthread_mutex_lock(&engine->mutex);
+    engine->pins_left = true;
+    pthread_cond_signal(&engine->pinner_wake);
+    pthread_mutex_unlock(&engine->mutex);
+    return BALE_OK;
+}
+
 /* What was pinned before counts as pinned when the devices are open. With both mutexes. */
 static void end_timeline(struct cuda_engine *engine, struct bale_gpu_timeline *opening)
 {
@@ -209,24 +228,18 @@ static void end_timeline(struct cuda_engine *engine, struct bale_gpu_timeline *o
 int bale_cuda_open_devices(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
                            struct bale_reason *why)
 {
-    uint64_t pins_ns;
     int err = BALE_OK;
 
     pthread_mutex_lock(&engine->pinning);
     for (unsigned i = 0; err == BALE_OK && i < engine->device_count; i++)
         err = open_one(engine, i, opening->phase_ns, why);
-    pins_ns = bale_clock_ns();
     if (err == BALE_OK)
-        err = bale_cuda_pin_first(engine, why);
+        err = begin_pins(engine, opening, why);
     if (err == BALE_OK) {
         pthread_mutex_lock(&engine->mutex);
-        if (engine->pinned.count > 0)
-            opening->phase_ns[BALE_GPU_PINS] = bale_clock_ns() - pins_ns;
         end_timeline(engine, opening);
         note_opened(engine);
         log_opened(engine);
-        engine->pins_left = true;
-        pthread_cond_signal(&engine->pinner_wake);
         pthread_mutex_unlock(&engine->mutex);
     }
     pthread_mutex_unlock(&engine->pinning);
@@ -261,9 +274,11 @@ int bale_cuda_allocate_slots(struct cuda_engine *engine, struct bale_gpu_timelin
         if (err == BALE_OK)
             err = open_workers(engine, i);
     }
+    opening->phase_ns[BALE_GPU_SLOTS] = bale_clock_ns() - opening->begin_ns;
+    if (err == BALE_OK)
+        err = begin_pins(engine, opening, why);
     if (err == BALE_OK) {
         pthread_mutex_lock(&engine->mutex);
-        opening->phase_ns[BALE_GPU_SLOTS] = bale_clock_ns() - opening->begin_ns;
         end_timeline(engine, opening);
         note_opened(engine);
         pthread_mutex_unlock(&engine->mutex);

@@ -27,7 +27,7 @@ enum cuda_state {
     CUDA_CLOSED, /* nothing is allocated; the next item opens the devices */
     CUDA_OPENING,
     CUDA_OPEN,
-    CUDA_KEPT, /* contexts and pinned memory are there, slots are not; the next item brings them */
+    CUDA_KEPT, /* contexts and mostly pinned memory are there, slots are not; items bring all */
     CUDA_HUNG, /* a batch was given up: no new ones, and closed when the device has come back */
     CUDA_CLOSING,
     CUDA_LOST, /* a device failed: never open again */
@@ -107,6 +107,7 @@ struct cuda_engine {
     bool open_wanted;   /* items came, or will, and no device is open */
     bool pins_left;     /* ranges may be left to be pinned for the new context */
     bool close_wanted;  /* the contexts go once there is nothing to do */
+    bool unpin_wanted;  /* pinned memory goes, if there is nothing to do in CUDA_KEPT */
     uint64_t reopen_ns; /* opening failed, and is not tried again until then */
     bool lacks_memory;  /* it failed for that */
     uint64_t idle_ns;   /* when the last batch ended */
@@ -196,8 +197,10 @@ void *bale_cuda_supervisor_thread(void *argument);
 /* Pins the first range for new contexts, unless they have all that is pinned: BALE_OK, or a
  * negative bale_err with why. With pinning, as the next one. */
 int bale_cuda_pin_first(struct cuda_engine *engine, struct bale_reason *why);
-/* Unpins all ranges, for the contexts go. */
+/* Unpins all ranges. */
 void bale_cuda_unpin_all(struct cuda_engine *engine);
+/* Notes in the stats how much is pinned. */
+void bale_cuda_count_pinned(struct cuda_engine *engine);
 /* The driver does nothing else while it registers memory, so afterwards batches in flight get as
  * much time. */
 void bale_cuda_yield_to_batches(struct cuda_engine *engine, uint64_t ns);

@@ -188,7 +188,7 @@ uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned)
     uint64_t bytes = 0;
 
     pthread_mutex_lock(&pinned->mutex);
-    for (size_t i = 0; i < pinned->count; i++)
+    for (size_t i = 0; i < pinned->usable; i++)
         bytes += pinned->ranges[i].size;
     pthread_mutex_unlock(&pinned->mutex);
     return bytes;

@@ -52,7 +52,7 @@ bool bale_cuda_pinned_has(struct cuda_pinned *pinned, const void *memory, size_t
  * range, on either side. It refuses copies that lie in more than one range. */
 size_t bale_cuda_pinned_part(struct cuda_pinned *pinned, const void *to, const void *from,
                              size_t size);
-/* All ranges together. */
+/* The ranges that may be used, together. */
 uint64_t bale_cuda_pinned_bytes(struct cuda_pinned *pinned);
 
 #endif

@@ -1,4 +1,5 @@
-/* Pinning for a new context what was pinned for the one before. The devices are ready as soon as
+/* Pinning for a new context what was pinned for the one before, and again what was unpinned while a
+ * context was kept. The devices are ready as soon as
  * the first range is pinned; a thread pins the others, in the order in which they came, which is
  * that of their use, while batches of what is pinned already are done. */
 #include <time.h>
@@ -6,6 +7,13 @@
 #include "format/err.h"
 #include "kernels/base/clock.h"
 #include "kernels/cuda/engine.h"
+
+void bale_cuda_count_pinned(struct cuda_engine *engine)
+{
+    pthread_mutex_lock(&engine->mutex);
+    engine->stats.pinned = engine->is_pinned ? bale_cuda_pinned_bytes(&engine->pinned) : 0;
+    pthread_mutex_unlock(&engine->mutex);
+}
 
 /* Pins the next range. With pinning. */
 static int pin_next(struct cuda_engine *engine)
@@ -32,6 +40,7 @@ int bale_cuda_pin_first(struct cuda_engine *engine, struct bale_reason *why)
         return err;
     }
     engine->is_pinned = true;
+    bale_cuda_count_pinned(engine);
     return BALE_OK;
 }
 
@@ -42,6 +51,7 @@ void bale_cuda_unpin_all(struct cuda_engine *engine)
         bale_cuda_unpin(engine->info[0].ordinal, engine->pinned.ranges[i].memory);
     engine->is_pinned = false;
     bale_cuda_pinned_set_usable(&engine->pinned, engine->pinned.count);
+    bale_cuda_count_pinned(engine);
 }
 
 void bale_cuda_yield_to_batches(struct cuda_engine *engine, uint64_t ns)
@@ -67,6 +77,7 @@ static bool pin_one_more(struct cuda_engine *engine)
     left = engine->is_pinned && engine->pinned.usable < engine->pinned.count;
     if (left)
         err = pin_next(engine);
+    bale_cuda_count_pinned(engine);
     pthread_mutex_unlock(&engine->pinning);
     if (left && err == BALE_OK)
         bale_cuda_yield_to_batches(engine, bale_clock_ns() - begin_ns);

@@ -45,6 +45,7 @@ static void note_pinned(struct cuda_engine *engine)
     if (engine->is_pinned && opening->pinned_ns == 0)
         opening->pinned_ns = bale_clock_ns() - opening->begin_ns;
     pthread_mutex_unlock(&engine->mutex);
+    bale_cuda_count_pinned(engine);
 }
 
 static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
@@ -112,7 +113,6 @@ static void plugin_stats(struct bale_engine *handle, struct bale_gpu_stats *stat
     stats->kept = engine->state == CUDA_KEPT;
     stats->codecs = codec_bits(engine);
     pthread_mutex_unlock(&engine->mutex);
-    stats->pinned = bale_cuda_pinned_bytes(&engine->pinned);
     if (engine->device_count > 1)
         snprintf(stats->device, sizeof stats->device, "%.40s and %u more", engine->info[0].name,
                  engine->device_count - 1);
@@ -142,6 +142,16 @@ static void plugin_wake(struct bale_engine *handle)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+static void plugin_unpin(struct bale_engine *handle)
+{
+    struct cuda_engine *engine = bale_cuda_engine(handle);
+
+    pthread_mutex_lock(&engine->mutex);
+    engine->unpin_wanted = engine->state == CUDA_KEPT;
+    pthread_cond_signal(&engine->supervisor_wake);
+    pthread_mutex_unlock(&engine->mutex);
+}
+
 static bool plugin_while_unpinned(struct bale_engine *handle, void (*call)(void *arg), void *arg)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);
@@ -150,7 +160,8 @@ static bool plugin_while_unpinned(struct bale_engine *handle, void (*call)(void 
     if (pthread_mutex_trylock(&engine->pinning) != 0)
         return false;
     pthread_mutex_lock(&engine->mutex);
-    bool unpinned = engine->state == CUDA_CLOSED && !engine->is_pinned;
+    bool unpinned =
+        (engine->state == CUDA_CLOSED || engine->state == CUDA_KEPT) && !engine->is_pinned;
     pthread_mutex_unlock(&engine->mutex);
     if (unpinned)
         call(arg);
@@ -212,6 +223,7 @@ __attribute__((visibility("default"))) const struct bale_gpu bale_gpu_plugin = {
     .stats = plugin_stats,
     .release = plugin_release,
     .wake = plugin_wake,
+    .unpin = plugin_unpin,
     .while_unpinned = plugin_while_unpinned,
     .memory_kind = bale_cuda_process_memory_kind,
     .wait = bale_cuda_process_wait,

@@ -30,7 +30,7 @@ static void reopen_devices(struct cuda_engine *engine)
     struct bale_reason why = {0};
     int err;
 
-    engine->open_wanted = engine->close_wanted = false;
+    engine->open_wanted = engine->close_wanted = engine->unpin_wanted = false;
     engine->state = CUDA_OPENING;
     pthread_mutex_unlock(&engine->mutex);
     err = kept ? bale_cuda_allocate_slots(engine, &opening, &why)
@@ -67,6 +67,19 @@ static void release_slots(struct cuda_engine *engine)
     engine->state = CUDA_CLOSING;
     pthread_mutex_unlock(&engine->mutex);
     bale_cuda_free_slots(engine);
+    pthread_mutex_lock(&engine->mutex);
+    engine->state = CUDA_KEPT;
+}
+
+/* Unpins what is pinned, and keeps the contexts. With the mutex, which it releases meanwhile. */
+static void release_pins(struct cuda_engine *engine)
+{
+    engine->unpin_wanted = false;
+    engine->state = CUDA_CLOSING;
+    pthread_mutex_unlock(&engine->mutex);
+    pthread_mutex_lock(&engine->pinning);
+    bale_cuda_unpin_all(engine);
+    pthread_mutex_unlock(&engine->pinning);
     pthread_mutex_lock(&engine->mutex);
     engine->state = CUDA_KEPT;
 }
@@ -152,6 +165,11 @@ static bool should_free_slots(const struct cuda_engine *engine)
     return engine->state == CUDA_OPEN && is_idle(engine, engine->options.slots_ms);
 }
 
+static bool should_unpin(const struct cuda_engine *engine)
+{
+    return engine->state == CUDA_KEPT && engine->unpin_wanted && !has_work(engine);
+}
+
 /* Waits for supervisor_wake: while a device is open, only for a part of the shortest time limit;
  * while a context is kept, so long that memory which others need is noticed within seconds. */
 static void supervisor_sleep(struct cuda_engine *engine)
@@ -208,6 +226,8 @@ void *bale_cuda_supervisor_thread(void *argument)
             release_devices(engine);
         } else if (should_free_slots(engine) && !engine->stop) {
             release_slots(engine);
+        } else if (should_unpin(engine) && !engine->stop) {
+            release_pins(engine);
         } else {
             supervisor_sleep(engine);
             watch_pressure(engine);

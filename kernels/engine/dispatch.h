@@ -64,6 +64,9 @@ void bale_dispatch_release_gpu(struct bale_engine *engine);
  * opened in the background. Any thread; short. */
 void bale_dispatch_wake_gpu(struct bale_engine *engine);
 
+/* Unpins memory, as unpin of struct bale_gpu. Any thread; short. */
+void bale_dispatch_unpin(struct bale_engine *engine);
+
 /* Calls call(arg) if no memory is pinned now, and keeps it so meanwhile: as while_unpinned of
  * struct bale_gpu. Returns whether it was called. */
 bool bale_dispatch_while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg);

@@ -324,6 +324,14 @@ void bale_dispatch_release_gpu(struct bale_engine *engine)
         d->gpu->release(d->device);
 }
 
+void bale_dispatch_unpin(struct bale_engine *engine)
+{
+    struct bale_dispatch *d = bale_dispatch_of(engine);
+
+    if (atomic_load(&d->opened))
+        d->gpu->unpin(d->device);
+}
+
 bool bale_dispatch_while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);

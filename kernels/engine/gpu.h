@@ -109,7 +109,7 @@ struct bale_gpu_stats {
     uint64_t mismatches;    /* of those, the ones that verify refused */
     uint64_t device_memory; /* bytes allocated now on all devices, including contexts */
     uint64_t batch_ns;      /* the sum over batches of the time in their steps */
-    uint64_t pinned;        /* bytes */
+    uint64_t pinned;        /* bytes of host memory, now */
     bool open;              /* there is memory for batches: the next one need not wait for it */
     bool kept;              /* there is not, but the context is there */
     bool lost;              /* a device failed for good: the engine does nothing any more */
@@ -215,9 +215,12 @@ struct bale_gpu {
     void (*release)(struct bale_engine *engine);
     /* Work is about to come: opens what was given back, in the background. */
     void (*wake)(struct bale_engine *engine);
-    /* Calls call(arg) if no context is there, so that no memory is pinned: it may give back the
-     * pages of ranges that pin was called for, until it returns. Returns whether it was called.
-     * call calls nothing of the engine. */
+    /* Unpins all memory, in the background, if the context is kept without memory for batches; the
+     * next work has it pinned again, as with a new context. Else nothing happens. Short. */
+    void (*unpin)(struct bale_engine *engine);
+    /* Calls call(arg) if no memory is pinned, because there is no context or unpin was called: it
+     * may give back the pages of ranges that pin was called for, until it returns. Returns whether
+     * it was called. call calls nothing of the engine. */
     bool (*while_unpinned)(struct bale_engine *engine, void (*call)(void *arg), void *arg);
 
     /* The rest is for a process that has memory of its own on the devices, in CUDA's primary

@@ -2,6 +2,7 @@
  * then the context; and that the next batch, or word that one comes, brings it back. Skipped where
  * there is no GPU. usage: idle_test PLUGIN */
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -88,6 +89,37 @@ static void test_kept(struct rig *rig)
     rig_close(rig);
 }
 
+static void return_pages(void *arg)
+{
+    const struct rig *rig = arg;
+
+    CHECK_EQ(madvise(rig->memory, rig->size, MADV_DONTNEED), 0);
+}
+
+/* What was unpinned while the context is kept is pinned again for the next batch, whatever its pages
+ * are then. */
+static void test_unpinned(struct rig *rig)
+{
+    const struct bale_gpu_options options = {.release_ms = LONG_MS, .slots_ms = SHORT_MS};
+
+    rig_open(rig, &options);
+    for (int round = 0; round < 3; round++) {
+        wait_for(rig, false, true);
+        rig->gpu->unpin(rig->engine);
+        while (!rig->gpu->while_unpinned(rig->engine, return_pages, rig))
+            usleep(1000);
+        wait_for(rig, false, true);
+        CHECK_EQ_U(rig_stats(rig).pinned, 0);
+        CHECK_EQ(rig->memory[0], 0);
+        CHECK(rig_stats(rig).device_memory > 0);
+        run_until_done(rig);
+        CHECK_EQ_U(rig_stats(rig).pinned, rig->size);
+        CHECK_EQ_U(rig_stats(rig).opening.phase_ns[BALE_GPU_CONTEXT], 0);
+        CHECK(rig_stats(rig).opening.phase_ns[BALE_GPU_PINS] > 0);
+    }
+    rig_close(rig);
+}
+
 /* On request everything goes, whether batches had memory or not, and comes back. */
 static void test_request(struct rig *rig)
 {
@@ -125,7 +157,7 @@ static void test_pins(struct rig *rig)
     CHECK(rig->gpu->takes(rig->engine, &item)); /* it will be */
     rig->fault("pinning");
     run_until_done(rig);
-    CHECK_EQ_U(rig_stats(rig).pinned, rig->size);
+    CHECK_EQ_U(rig_stats(rig).pinned, RIG_STEP);
     prepare(rig);
     item.raw += (RANGES - 1) * RIG_STEP;
     memcpy(item.raw, rig->memory, LENGTH);
@@ -258,6 +290,7 @@ int main(int argc, char **argv)
     *(void **)&driver_set_exclusive = dlsym(library, "bale_driver_set_exclusive");
     rig_reserve(&rig, RIG_STEP);
     test_kept(&rig);
+    test_unpinned(&rig);
     test_request(&rig);
     if (driver_set_free && driver_set_exclusive) {
         test_pins(&rig);

@@ -1,6 +1,6 @@
 /* How long the CUDA engine keeps a device's context without work, with the limits of a mount: the
- * memory for batches goes after ten seconds, and nothing more before a quarter of an hour. The test
- * sets the time since the last batch instead of waiting. */
+ * memory for batches goes after ten seconds, what is pinned if its user says so, and nothing more
+ * before a quarter of an hour. The test sets the time since the last batch instead of waiting. */
 #include <unistd.h>
 
 #include "format/err.h"
@@ -15,7 +15,7 @@ uint64_t bale_driver_looks(void);
 
 extern const struct bale_gpu bale_gpu_plugin;
 
-static uint8_t memory[RANGE];
+static uint8_t memory[RANGE], more[RANGE];
 
 static void ignore_log(int level, const char *text)
 {
@@ -68,6 +68,51 @@ static void let_supervisor_decide(struct cuda_engine *engine)
         wake_supervisor(engine);
 }
 
+static void count_call(void *count)
+{
+    ++*(unsigned *)count;
+}
+
+static bool is_unpinned(struct cuda_engine *engine)
+{
+    unsigned calls = 0;
+    bool called = bale_gpu_plugin.while_unpinned(&engine->base, count_call, &calls);
+
+    CHECK_EQ_U(calls, called);
+    return called;
+}
+
+/* The context stays, and what was unpinned is pinned with the memory for the next batch. */
+static void test_unpin(struct cuda_engine *engine)
+{
+    bale_gpu_plugin.unpin(&engine->base); /* not while there is memory for batches */
+    wake_supervisor(engine);
+    CHECK_EQ_U(stats_of(engine).pinned, sizeof memory);
+    CHECK(!is_unpinned(engine));
+    set_idle(engine, SLOTS_MS / SECOND_MS + 1);
+    while (!stats_of(engine).kept)
+        wake_supervisor(engine);
+    let_supervisor_decide(engine);
+    CHECK_EQ_U(stats_of(engine).pinned, sizeof memory);
+    CHECK(!is_unpinned(engine));
+    uint64_t opened_ns = stats_of(engine).opening.begin_ns;
+    bale_gpu_plugin.unpin(&engine->base);
+    while (!is_unpinned(engine) || !stats_of(engine).kept)
+        usleep(1000);
+    CHECK_EQ_U(stats_of(engine).pinned, 0);
+    CHECK(stats_of(engine).device_memory > 0);
+    REQUIRE(bale_gpu_plugin.pin(&engine->base, more, sizeof more) == BALE_OK); /* later */
+    CHECK_EQ_U(stats_of(engine).pinned, 0);
+    bale_gpu_plugin.wake(&engine->base);
+    while (stats_of(engine).opening.begin_ns == opened_ns)
+        usleep(1000);
+    CHECK_EQ_U(stats_of(engine).opening.phase_ns[BALE_GPU_CONTEXT], 0);
+    CHECK(stats_of(engine).opening.phase_ns[BALE_GPU_PINS] > 0);
+    CHECK(!is_unpinned(engine));
+    while (stats_of(engine).pinned < sizeof memory + sizeof more)
+        usleep(1000);
+}
+
 int main(void)
 {
     static const unsigned pauses[] = {36, 60, 300, 600, RELEASE_MS / SECOND_MS - 5};
@@ -94,10 +139,12 @@ int main(void)
     CHECK_EQ_U(stats_of(engine).opening.phase_ns[BALE_GPU_CONTEXT], 0);
     CHECK_EQ_U(stats_of(engine).opening.phase_ns[BALE_GPU_PINS], 0);
 
+    test_unpin(engine);
     set_idle(engine, RELEASE_MS / SECOND_MS + 1);
     while (stats_of(engine).open || stats_of(engine).kept)
         wake_supervisor(engine);
     CHECK_EQ_U(stats_of(engine).device_memory, 0);
+    CHECK_EQ_U(stats_of(engine).pinned, 0);
     CHECK(!engine->is_pinned);
     bale_engine_destroy(&engine->base);
     return check_result();

@@ -111,6 +111,14 @@ static void end_item(struct fake_batches *batches, struct bale_item *item, int f
 
 /* ---- Batches ---- */
 
+/* With the lock. */
+static void set_open(struct fake_batches *batches, bool open)
+{
+    batches->stats.open = open;
+    batches->stats.kept = !open && fake_word("keeps");
+    batches->unpinned = !open && !batches->stats.kept;
+}
+
 /* Counts the batch. What fails with all of it, or BALE_OK. */
 static int begin_batch(struct fake_batches *batches)
 {
@@ -120,7 +128,7 @@ static int begin_batch(struct fake_batches *batches)
     pthread_mutex_lock(&batches->lock);
     if (stats->batches++ == 0)
         stats->opening.taken_ns = bale_clock_ns() - stats->opening.begin_ns;
-    stats->open = true;
+    set_open(batches, true);
     stats->lost = fake_word("lost") && stats->batches > fake_word("lost");
     bool fails =
         stats->lost || stats->batches <= fake_word("first") || (nth && stats->batches % nth == 0);
@@ -140,8 +148,23 @@ static void note_time(struct fake_batches *batches, uint64_t *time)
 void fake_batches_set_open(struct fake_batches *batches, bool open)
 {
     pthread_mutex_lock(&batches->lock);
-    batches->stats.open = open;
+    set_open(batches, open);
     pthread_mutex_unlock(&batches->lock);
+}
+
+void fake_batches_unpin(struct fake_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    batches->unpinned |= batches->stats.kept;
+    pthread_mutex_unlock(&batches->lock);
+}
+
+bool fake_batches_are_unpinned(struct fake_batches *batches)
+{
+    pthread_mutex_lock(&batches->lock);
+    bool unpinned = batches->unpinned;
+    pthread_mutex_unlock(&batches->lock);
+    return unpinned;
 }
 
 void fake_batches_note_pinned(struct fake_batches *batches)

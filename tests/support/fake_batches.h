@@ -17,6 +17,7 @@ struct fake_batches {
     pthread_cond_t wake;
     struct fake_batch *first, **end; /* those to do; guarded by lock, as are stop and stats */
     bool stop;
+    bool unpinned; /* no memory is pinned until the device is open again; guarded by lock, too */
     struct bale_gpu_stats stats;
     struct bale_gpu_options options;
     /* The thread's. */
@@ -40,8 +41,11 @@ void fake_batches_add(struct fake_batches *batches, struct bale_item *list);
 /* A range is pinned, which the timeline says of the first. */
 void fake_batches_note_pinned(struct fake_batches *batches);
 
-/* Whether the device is open, as stats say; a batch opens it. */
+/* Whether the device is open, as stats say; a batch opens it. Memory is pinned while it is, and
+ * while its context is kept until it is unpinned. */
 void fake_batches_set_open(struct fake_batches *batches, bool open);
+void fake_batches_unpin(struct fake_batches *batches);
+bool fake_batches_are_unpinned(struct fake_batches *batches);
 
 /* Whether an item is none for a batch, where it fails: a frame of codec zero is the host's, as with
  * CUDA. */

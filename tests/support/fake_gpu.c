@@ -175,7 +175,8 @@ static void get_stats(struct bale_engine *engine, struct bale_gpu_stats *stats)
 
     *stats = fake_batches_stats(&fake->batches);
     snprintf(stats->device, sizeof stats->device, DEVICE_NAME);
-    stats->pinned = fake_memory_pinned(&fake->memory);
+    stats->pinned =
+        fake_batches_are_unpinned(&fake->batches) ? 0 : fake_memory_pinned(&fake->memory);
     stats->open = stats->open && !fake_word("cold");
     stats->codecs = fake_codecs();
 }
@@ -194,10 +195,17 @@ static void wake(struct bale_engine *engine)
     fake_batches_set_open(&fake->batches, true);
 }
 
+static void unpin(struct bale_engine *engine)
+{
+    struct fake *fake = (struct fake *)engine;
+
+    fake_batches_unpin(&fake->batches);
+}
+
 static bool while_unpinned(struct bale_engine *engine, void (*call)(void *arg), void *arg)
 {
     struct fake *fake = (struct fake *)engine;
-    bool unpinned = !fake_batches_stats(&fake->batches).open;
+    bool unpinned = fake_batches_are_unpinned(&fake->batches);
 
     if (unpinned)
         call(arg);
@@ -239,6 +247,7 @@ const struct bale_gpu bale_gpu_plugin = {
     .stats = get_stats,
     .release = release,
     .wake = wake,
+    .unpin = unpin,
     .while_unpinned = while_unpinned,
     .memory_kind = memory_kind,
     .wait = wait_stream,

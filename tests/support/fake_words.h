@@ -29,6 +29,7 @@
  *   spoils    what was measured comes back with other bytes
  *   cells=N   no more than N chunks are measured
  *   any       memory need not be pinned
+ *   keeps     the context is kept when the device is given back
  *   cold      each batch has to open the device first
  *   copy=N    the Nth copy fails */
 #ifndef BALE_TESTS_SUPPORT_FAKE_WORDS_H
