@@ -25,13 +25,16 @@ bool bale_cuda_reaches(struct cuda_engine *engine, const struct bale_item *item)
     return raw && bale_cuda_pinned_has(&engine->pinned, item->stored, stored);
 }
 
-/* Queues an item, or adds it to the refused ones. Its memory may have been pinned when the engine
- * was asked whether it takes the item, and not yet for a context that is newer. With the mutex. */
+/* Queues an item, or adds it to the refused ones. The devices may have been opened again since the
+ * engine was asked whether it takes the item: then its memory may not be pinned yet, and a codec for
+ * which there is too little memory now is left out. With the mutex. */
 static void queue_item(struct cuda_engine *engine, struct bale_item *item)
 {
     struct bale_frame head;
     int q = bale_cuda_reaches(engine, item) ? bale_cuda_queue_of(item, &head) : BALE_E_NO_DEVICE;
 
+    if (q >= 0 && !engine->available[q % CUDA_CODECS])
+        q = BALE_E_NO_DEVICE;
     if (q >= 0 && item->kind == BALE_ITEM_DECODE)
         item->frame = head;
     if (q < 0 || bale_cuda_cells(&item->frame) > engine->cells) {

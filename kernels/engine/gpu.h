@@ -21,7 +21,8 @@
  *     keeps it mapped until the process ends, since destroy may leave a device at work.
  *   - Any status but BALE_OK means that another engine has to do the item: the input is as it was,
  *     the output may be anything. BALE_E_ENGINE: the engine failed, whatever the item is.
- *     BALE_E_NO_DEVICE: no device is open just now, and the item was not touched; it is no failure.
+ *     BALE_E_NO_DEVICE: no device that does it is open just now, and the item was not touched; it
+ *     is no failure.
  *     BALE_E_CORRUPT is not final: the CPU decodes the frame again.
  *   - A frame is hostile until its checksums were compared. If its raw length is not the item's,
  *     the status is BALE_E_CORRUPT and nothing is written to raw.
