@@ -127,6 +127,34 @@ static void test_full_for_good(void)
     rig_stop(&rig);
 }
 
+/* A driver that hangs when it is tried again keeps neither work from going on nor the end from
+ * coming. */
+static void test_hanging_again(void)
+{
+    struct bale_reason why;
+    struct piece piece;
+    struct rig rig;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_start(&rig, "any,full=99", (struct bale_dispatch_options){.threads = 1});
+    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    setenv("BALE_FAKE_GPU", "any,open-hangs", 1);
+    piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
+    while (atomic_load(&rig_opens) < 2) {
+        piece_do(&rig, &piece, &finished);
+        usleep(10000);
+    }
+    piece_do(&rig, &piece, &finished);
+    CHECK(!rig_stats(&rig).used);
+    CHECK_EQ(atomic_load(&rig_complaints), 0);
+    rig_stop(&rig);
+    CHECK_EQ(atomic_load(&rig_complaints), 1);
+    CHECK(bale_dispatch_hangs());
+    piece_free(&piece);
+    sem_destroy(&finished);
+}
+
 int main(int argc, char **argv)
 {
     REQUIRE(argc == 2);
@@ -138,5 +166,6 @@ int main(int argc, char **argv)
     test_open_at_end();
     test_full_untold();
     test_full_for_good();
+    test_hanging_again();
     return check_result();
 }
