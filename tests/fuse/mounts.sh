@@ -103,7 +103,7 @@ fi
 
 mount_up "${mounter[@]}"
 top_mode=$("${runner[@]}" stat -c %a "$work/mnt")
-for program in data holes names attr acl ids locks stress; do
+for program in data holes names moves attr acl ids locks stress; do
     status=0 arguments=("$work/mnt")
     [ "$program" != stress ] || arguments+=(${few[@]+"${few[@]}"})
     "${runner[@]}" "$programs/fuse_${program}_plain_test" "${arguments[@]}" || status=$?
