@@ -22,7 +22,7 @@ static long fake_quota(const char *figures, long command, struct dqblk *quota)
 {
     unsigned long long used, hard;
 
-    if ((int)command != (int)QCMD(Q_GETQUOTA, USRQUOTA)) {
+    if ((unsigned)command != QCMD((unsigned)Q_GETQUOTA, USRQUOTA)) {
         errno = ESRCH;
         return -1;
     }

@@ -81,12 +81,13 @@ static enum bale_finding judge_quota(uint64_t used, uint64_t soft, uint64_t hard
 }
 
 /* True if there is a quota, which it reports. */
-static bool quota_of(struct bale_doctor *doctor, int fd, int type, const char *whose, unsigned id)
+static bool quota_of(struct bale_doctor *doctor, int fd, unsigned type, const char *whose,
+                     unsigned id)
 {
     struct dqblk quota;
     char used[BALE_TEXT], most[BALE_TEXT], files[64] = "";
 
-    if (syscall(SYS_quotactl_fd, fd, QCMD(Q_GETQUOTA, type), id, &quota) != 0)
+    if (syscall(SYS_quotactl_fd, fd, QCMD((unsigned)Q_GETQUOTA, type), id, &quota) != 0)
         return false;
     uint64_t soft = quota.dqb_bsoftlimit * QUOTA_BLOCK, hard = quota.dqb_bhardlimit * QUOTA_BLOCK;
     uint64_t most_bytes = hard ? hard : soft;
