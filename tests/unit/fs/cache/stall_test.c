@@ -33,7 +33,7 @@ static bool engine_does(struct bale_item *item)
 static void write_files(struct bale_file **files, const uint32_t *users)
 {
     for (int i = 0; i < FILES; i++) {
-        char name[8];
+        char name[12];
         snprintf(name, sizeof name, "%d", i);
         bale_working_for = users[i];
         files[i] = open_last(name);
@@ -148,7 +148,7 @@ static void reads_beside_closes(void)
     sem_init(&entered, 0, 0);
     sem_init(&go, 0, 0);
     for (int i = 0; i < FILES; i++) {
-        char name[8];
+        char name[12];
         snprintf(name, sizeof name, "%d", i);
         files[i] = open_last(name);
         bale_file_on_close(files[i], write_when_closed, &closed);
