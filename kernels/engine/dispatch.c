@@ -124,8 +124,9 @@ static void offer_items(struct bale_dispatch *d, struct bale_item *list)
         list = next;
     }
     struct bale_batch *batches = bale_dispatch_gather(d);
-    bale_work_queue_wake(queue, bale_work_queue_takable(queue));
+    unsigned sleepers = bale_work_queue_sleepers(queue, bale_work_queue_takable(queue));
     pthread_mutex_unlock(&queue->mutex);
+    bale_work_queue_wake(queue, sleepers);
     bale_dispatch_send(d, batches);
 }
 

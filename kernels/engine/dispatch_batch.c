@@ -10,6 +10,7 @@
 #define BATCHES_MOST 4u /* for each direction, so that reads do not wait for writes */
 #define GROWTH_BYTES ((uint64_t)16 << 20) /* a batch needs so much more for each one in flight */
 #define FAILURES_MOST 3u                  /* batches in a row that the GPU engine could not do */
+#define BACK_TOGETHER 32u                 /* items that are handed over at once */
 
 static void batch_item_done(struct bale_item *item);
 
@@ -29,7 +30,7 @@ static void set_reserve(struct bale_dispatch *d, unsigned work)
     else if (in_use && atomic_load(&d->promising[work])) /* a trial may turn out to be slow */
         offered->reserved = BATCH_BYTES;
     if (offered->bytes > offered->reserved && before > offered->reserved)
-        bale_work_queue_wake(d->queue, offered->count);
+        bale_work_queue_wake(d->queue, bale_work_queue_sleepers(d->queue, offered->count));
 }
 
 /* NULL: no memory, and the CPU does the items. Under the lock. */
@@ -42,7 +43,7 @@ static struct bale_batch *make_batch(struct bale_dispatch *d, unsigned work, uin
         return NULL;
     *batch = (struct bale_batch){.dispatch = d, .work = work};
     batch->list = bale_work_queue_steal(d->queue, work, most, &batch->count, &batch->bytes);
-    batch->left = batch->count;
+    atomic_init(&batch->left, batch->count);
     d->batches++;
     batch->number = ++d->batches_begun;
     d->batches_of[work]++;
@@ -201,44 +202,46 @@ static bool end_item(struct bale_dispatch *d, struct bale_item *item)
     batch->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     d->unable += status == BALE_E_ENGINE || status == BALE_E_QUARANTINED;
     batch->no_device += status == BALE_E_NO_DEVICE;
-    batch->left--;
     return status == BALE_OK || status == BALE_E_QUARANTINED;
 }
 
 /* Hands items that are back to the CPU engine's workers, which call the owner's done, or do the
  * item if the GPU did not. A quarantined item goes back to its owner undone, because only the owner
- * has other memory for its output. One worker reports all that are done: that takes less time than
- * waking another. */
-static void take_back(struct bale_dispatch *d, struct bale_item *list)
+ * has other memory for its output. One worker is woken for all that are done: reporting them takes
+ * less time than waking another. Returns how many items it were, and the batch of each. */
+static unsigned hand_over(struct bale_dispatch *d, struct bale_item *list,
+                          struct bale_batch *batches[BACK_TOGETHER])
 {
-    struct bale_batch *ended = NULL;
-    unsigned undone = 0;
-    bool any_completed = false;
+    unsigned count = 0, undone = 0;
 
     pthread_mutex_lock(&d->queue->mutex);
     while (list) {
         struct bale_item *next = list->next;
-        struct bale_batch *batch = ((struct bale_batch_item *)list->owner)->batch;
+        batches[count++] = ((struct bale_batch_item *)list->owner)->batch;
         bool completed = end_item(d, list);
         if (completed)
             bale_item_list_append(&d->queue->completed, list);
         else
             bale_work_queue_add(d->queue, list);
         undone += !completed;
-        any_completed |= completed;
-        if (batch->left == 0) {
-            batch->next = ended;
-            ended = batch;
-        }
         list = next;
     }
-    bale_work_queue_wake(d->queue, undone + any_completed);
+    unsigned sleepers = bale_work_queue_sleepers(d->queue, undone + (undone < count));
     pthread_mutex_unlock(&d->queue->mutex);
-    while (ended) {
-        struct bale_batch *next = ended->next;
-        finish_batch(d, ended); /* without batches in flight the dispatcher may be gone then */
-        ended = next;
-    }
+    bale_work_queue_wake(d->queue, sleepers);
+    return count;
+}
+
+/* A batch is in flight until its last item is taken off it here, which is after the last use of the
+ * queue: without batches in flight the dispatcher may be gone. */
+static void take_back(struct bale_dispatch *d, struct bale_item *list)
+{
+    struct bale_batch *batches[BACK_TOGETHER];
+    unsigned count = hand_over(d, list, batches);
+
+    for (unsigned i = 0; i < count; i++)
+        if (atomic_fetch_sub(&batches[i]->left, 1) == 1)
+            finish_batch(d, batches[i]);
 }
 
 /* An item's done, on a thread of the GPU engine's, which has the next batch to begin: items that
@@ -252,7 +255,7 @@ static void batch_item_done(struct bale_item *item)
 
     bool more = item->more;
     bale_item_list_append(&back.items, item);
-    if (more && ++back.count < BALE_COMPLETED_TOGETHER)
+    if (++back.count < BACK_TOGETHER && more)
         return;
     struct bale_item *list = back.items.first;
     back.items.first = NULL;

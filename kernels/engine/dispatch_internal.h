@@ -19,7 +19,7 @@ struct bale_batch_item {
 };
 
 /* Items of one kind of work that the GPU engine gets together. Allocated by
- * bale_dispatch_gather, freed when the last of its items has come back. left to no_device: under
+ * bale_dispatch_gather, freed when the last of its items has come back. failed to no_device: under
  * the lock; the rest is set before the batch is submitted and then only read. */
 struct bale_batch {
     struct bale_dispatch *dispatch;
@@ -28,7 +28,7 @@ struct bale_batch {
     uint64_t number;        /* counted from 1 */
     unsigned work;
     unsigned count;     /* items */
-    unsigned left;      /* items that are not back yet */
+    atomic_uint left;   /* items that are not back yet; who has handed over the last one ends it */
     unsigned failed;    /* items that did not come back with BALE_OK */
     unsigned unable;    /* of these, BALE_E_ENGINE and BALE_E_QUARANTINED */
     unsigned no_device; /* of these, BALE_E_NO_DEVICE: no failure, and no measurement */

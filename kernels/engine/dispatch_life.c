@@ -25,7 +25,8 @@ static void stop_using_gpu(struct bale_dispatch *d)
     atomic_store(&d->in_use, false);
     for (unsigned work = 0; work < BALE_WORKS; work++) {
         d->queue->offered[work].reserved = 0;
-        bale_work_queue_wake(d->queue, d->queue->offered[work].count);
+        bale_work_queue_wake(d->queue,
+                             bale_work_queue_sleepers(d->queue, d->queue->offered[work].count));
     }
     while (d->batches > 0 || atomic_load(&d->gpu_users) > 0)
         pthread_cond_wait(&d->idle, &d->queue->mutex);

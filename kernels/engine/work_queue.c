@@ -39,10 +39,14 @@ void bale_work_queue_destroy(struct bale_work_queue *queue)
     pthread_mutex_destroy(&queue->mutex);
 }
 
-void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items)
+unsigned bale_work_queue_sleepers(const struct bale_work_queue *queue, unsigned items)
 {
-    /* No more than sleep: a busy worker comes back to the queue by itself. */
-    for (unsigned i = 0; i < items && i < queue->sleeping; i++)
+    return items < queue->sleeping ? items : queue->sleeping;
+}
+
+void bale_work_queue_wake(struct bale_work_queue *queue, unsigned workers)
+{
+    for (unsigned i = 0; i < workers; i++)
         pthread_cond_signal(&queue->wake);
 }
 
@@ -73,8 +77,9 @@ void bale_work_queue_push(struct bale_work_queue *queue, struct bale_item *list)
         list = next;
         items++;
     }
-    bale_work_queue_wake(queue, items);
+    unsigned sleepers = bale_work_queue_sleepers(queue, items);
     pthread_mutex_unlock(&queue->mutex);
+    bale_work_queue_wake(queue, sleepers);
 }
 
 static uint64_t awaited_bytes(const struct bale_item *item)

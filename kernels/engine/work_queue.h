@@ -100,7 +100,12 @@ struct bale_item *bale_work_queue_steal(struct bale_work_queue *queue, unsigned 
  * one. */
 unsigned bale_work_queue_takable(const struct bale_work_queue *queue);
 
-/* Wakes sleeping workers for so many items. */
-void bale_work_queue_wake(struct bale_work_queue *queue, unsigned items);
+/* How many workers to wake for so many items: no more than sleep, because a busy one comes back to
+ * the queue by itself. */
+unsigned bale_work_queue_sleepers(const struct bale_work_queue *queue, unsigned items);
+
+/* Wakes so many. With or without the mutex; without it is better, since waking one takes longer
+ * than all else that is done under it, and who is woken wants it at once. */
+void bale_work_queue_wake(struct bale_work_queue *queue, unsigned workers);
 
 #endif
