@@ -19,7 +19,7 @@ struct bale_queue {
     atomic_size_t staged;      /* bytes, also those that a thread tries to stage just now */
     atomic_size_t decoding;    /* raw bytes of decodes that have their staging */
     atomic_size_t waits;       /* items that wait or are about to */
-    pthread_mutex_t lock;      /* guards the rest */
+    pthread_mutex_t lock;      /* guards the rest, but for the users' bytes */
     struct bale_turns waiting; /* use: bytes staged */
 };
 
@@ -55,7 +55,7 @@ void bale_queue_destroy(struct bale_queue *queue)
     }
 }
 
-/* Counts the item's staging as the user's, or (-1) no longer. Under queue->lock. */
+/* Counts the item's staging as the user's, or (-1) no longer. */
 static void count_staged(struct bale_queue *queue, const struct bale_queue_item *item, int sign)
 {
     bale_turns_use(&queue->waiting, item->item.turn.user, sign * (int64_t)item->item.capacity);
@@ -130,9 +130,7 @@ int bale_queue_stage(struct bale_queue *queue, struct bale_queue_item *item, siz
     item->decoding = raw;
     if (little && atomic_load(&queue->waits) == 0) {
         if (stage(queue, item, length) == STAGED) {
-            pthread_mutex_lock(&queue->lock);
             count_staged(queue, item, 1);
-            pthread_mutex_unlock(&queue->lock);
             return BALE_OK;
         }
         pump(queue);
@@ -234,9 +232,7 @@ void bale_queue_release(struct bale_queue_item *item)
     struct bale_queue *queue = item->queue;
 
     if (item->item.stored) {
-        pthread_mutex_lock(&queue->lock);
         count_staged(queue, item, -1);
-        pthread_mutex_unlock(&queue->lock);
         bale_cache_free(queue->volume, item->item.stored, item->item.capacity, item->heap);
         atomic_fetch_sub(&queue->staged, item->item.capacity);
         atomic_fetch_sub(&queue->decoding, item->decoding);

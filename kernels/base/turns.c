@@ -2,6 +2,11 @@
 
 #include <stddef.h>
 
+static uint64_t used_by(const struct bale_turns_user *user)
+{
+    return __atomic_load_n(&user->used, __ATOMIC_RELAXED);
+}
+
 static struct bale_turns_user *user_of(struct bale_turns *turns, uint32_t user)
 {
     return &turns->users[user % BALE_TURNS];
@@ -12,8 +17,8 @@ static void begin_to_wait(struct bale_turns *turns, uint32_t number)
 {
     struct bale_turns_user *user = user_of(turns, number);
 
-    if (user->used < turns->floor)
-        user->used = turns->floor;
+    if (used_by(user) < turns->floor)
+        __atomic_store_n(&user->used, turns->floor, __ATOMIC_RELAXED);
     turns->waiting[number % BALE_TURNS / 64] |= (uint64_t)1 << number % 64;
 }
 
@@ -56,7 +61,7 @@ struct bale_turn *bale_turns_next(const struct bale_turns *turns, bool fresh)
             continue;
         }
         const struct bale_turns_user *user = &turns->users[number];
-        if (bits & 1 && !(fresh && user->holding > 0) && (!next || user->used < next->used))
+        if (bits & 1 && !(fresh && user->holding > 0) && (!next || used_by(user) < used_by(next)))
             next = user;
     }
     return next ? next->first : NULL;
@@ -69,15 +74,15 @@ void bale_turns_take(struct bale_turns *turns, struct bale_turn *turn)
     user->first = turn->next;
     turn->next = NULL;
     turns->last = turn->user % BALE_TURNS;
-    if (turns->sums && turns->floor < user->used)
-        turns->floor = user->used;
+    if (turns->sums && turns->floor < used_by(user))
+        turns->floor = used_by(user);
     if (!user->first)
         turns->waiting[turns->last / 64] &= ~((uint64_t)1 << turns->last % 64);
 }
 
 void bale_turns_use(struct bale_turns *turns, uint32_t user, int64_t change)
 {
-    user_of(turns, user)->used += (uint64_t)change;
+    __atomic_fetch_add(&user_of(turns, user)->used, (uint64_t)change, __ATOMIC_RELAXED);
 }
 
 void bale_turns_hold(struct bale_turns *turns, uint32_t user, int change)

@@ -24,7 +24,7 @@ struct bale_turns {
     unsigned last;                     /* user that had a turn */
     struct bale_turns_user {
         struct bale_turn *first, *last;
-        uint64_t used;
+        uint64_t used; /* atomic */
         unsigned holding;
     } users[BALE_TURNS];
 };
@@ -39,7 +39,7 @@ struct bale_turn *bale_turns_next(const struct bale_turns *turns, bool fresh);
 /* Ends the wait of what bale_turns_next returned. */
 void bale_turns_take(struct bale_turns *turns, struct bale_turn *turn);
 
-/* The user has used so much more, in a unit of the owner's; with a level also less. */
+/* The user has used so much more, in the owner's unit; of a level also less, and without a lock. */
 void bale_turns_use(struct bale_turns *turns, uint32_t user, int64_t change);
 /* The user holds one more of the resource, or (-1) one less. */
 void bale_turns_hold(struct bale_turns *turns, uint32_t user, int change);
