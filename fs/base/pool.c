@@ -1,6 +1,7 @@
 #include "fs/base/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct bale_pool {
     struct bale_turns jobs; /* use: nanoseconds on a thread */
     unsigned running;
     bool ending;
+    atomic_uint waking;                 /* calls of submit between the lock and their end */
     atomic_uint guests, guests_running; /* guests_running may pass its limit for a moment */
     unsigned started;
     pthread_t threads[];
@@ -101,12 +103,16 @@ int bale_pool_create(const char *name, unsigned threads, struct bale_pool **out)
     return BALE_OK;
 }
 
+/* Wakes without the lock, which the woken thread wants at once: on the same processor it would run
+ * before the lock is free. */
 void bale_pool_submit(struct bale_pool *pool, struct bale_job *job)
 {
     pthread_mutex_lock(&pool->lock);
     bale_turns_add(&pool->jobs, &job->turn);
-    pthread_cond_signal(&pool->work);
+    atomic_fetch_add(&pool->waking, 1);
     pthread_mutex_unlock(&pool->lock);
+    pthread_cond_signal(&pool->work);
+    atomic_fetch_sub(&pool->waking, 1); /* from here on the pool may be gone */
 }
 
 void bale_pool_enter(struct bale_pool *pool, void (*around)(bool begins))
@@ -195,6 +201,9 @@ void bale_pool_destroy(struct bale_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->started; i++)
         pthread_join(pool->threads[i], NULL);
+    /* The last job may have ended before the thread that submitted it goes on. */
+    while (atomic_load(&pool->waking) > 0)
+        sched_yield();
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);
     free(pool);
