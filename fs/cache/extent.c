@@ -1,5 +1,6 @@
 #include "fs/cache/extent.h"
 
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,10 +163,10 @@ void bale_extent_end_flush(struct bale_extent *extent, bool stored)
 /* ---- Filling ---- */
 
 /* Each thread is woken for its own extent alone: a stream has many on their way, with a reader for
- * each. */
+ * each. It is on a list until filled is posted: the file's, then that of who wakes it. */
 struct bale_fill_waiter {
     const struct bale_extent *extent; /* only compared; NULL: any */
-    pthread_cond_t filled;
+    sem_t filled;
     struct bale_fill_waiter *next;
 };
 
@@ -184,7 +185,41 @@ void bale_fill_begin(struct bale_extent *extent, uint64_t blocks)
     extent->filling |= blocks;
 }
 
+static void take_waiters(const struct bale_extent *extent, struct bale_fill_waiter **to)
+{
+    struct bale_fill_waiter **slot = &extent->file->fill_waiters, *waiter;
+
+    while ((waiter = *slot)) {
+        if (waiter->extent && waiter->extent != extent) {
+            slot = &waiter->next;
+            continue;
+        }
+        *slot = waiter->next;
+        waiter->next = *to;
+        *to = waiter;
+    }
+}
+
+void bale_fill_wake(struct bale_fill_waiter *waiters)
+{
+    while (waiters) {
+        struct bale_fill_waiter *next = waiters->next;
+        sem_post(&waiters->filled); /* it may be gone then */
+        waiters = next;
+    }
+}
+
 int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
+{
+    struct bale_fill_waiter *waiters = NULL;
+
+    err = bale_fill_end_quietly(extent, blocks, err, &waiters);
+    bale_fill_wake(waiters);
+    return err;
+}
+
+int bale_fill_end_quietly(struct bale_extent *extent, uint64_t blocks, int err,
+                          struct bale_fill_waiter **waiters)
 {
     struct bale_file *file = extent->file;
 
@@ -192,9 +227,7 @@ int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
         err = BALE_E_STALE;
     extent->filling &= ~blocks;
     file->filling -= !extent->filling;
-    for (struct bale_fill_waiter *w = file->fill_waiters; w; w = w->next)
-        if (!w->extent || w->extent == extent)
-            pthread_cond_signal(&w->filled);
+    take_waiters(extent, waiters);
     if (extent->detached) {
         free_detached(extent);
         return err == BALE_OK ? BALE_E_STALE : err;
@@ -207,15 +240,15 @@ int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err)
 
 void bale_fill_await(struct bale_file *file, const struct bale_extent *extent)
 {
-    struct bale_fill_waiter self = {extent, PTHREAD_COND_INITIALIZER, file->fill_waiters};
+    struct bale_fill_waiter self = {.extent = extent, .next = file->fill_waiters};
 
+    sem_init(&self.filled, 0, 0);
     file->fill_waiters = &self;
-    pthread_cond_wait(&self.filled, &file->lock);
-    struct bale_fill_waiter **slot = &file->fill_waiters;
-    while (*slot != &self)
-        slot = &(*slot)->next;
-    *slot = self.next;
-    pthread_cond_destroy(&self.filled);
+    pthread_mutex_unlock(&file->lock);
+    while (sem_wait(&self.filled) != 0) /* a signal */
+        ;
+    sem_destroy(&self.filled);
+    pthread_mutex_lock(&file->lock);
 }
 
 /* ---- Detaching and cutting ---- */

@@ -39,6 +39,7 @@ struct bale_fetch {
 static void fetch_end(struct bale_fetch *fetch, int err)
 {
     struct bale_file *file = fetch->file;
+    struct bale_fill_waiter *waiters = NULL;
     size_t over = fetch->length % file->block;
 
     if (over)
@@ -46,8 +47,9 @@ static void fetch_end(struct bale_fetch *fetch, int err)
     pthread_mutex_lock(&file->lock);
     fetch->extent->buffer->quarantined |= err == BALE_E_QUARANTINED;
     /* A read that needs what failed here reads it again and reports the error. */
-    (void)bale_fill_end(fetch->extent, fetch->blocks, err);
+    (void)bale_fill_end_quietly(fetch->extent, fetch->blocks, err, &waiters);
     pthread_mutex_unlock(&file->lock);
+    bale_fill_wake(waiters);
     free(fetch);
     bale_file_unref(file);
 }
