@@ -27,11 +27,25 @@ int bale_extent_fill(struct bale_extent *extent, uint64_t blocks, struct bale_sc
     return bale_fill_end(extent, blocks, err);
 }
 
+static uint32_t chunk_of(const struct bale_file *file)
+{
+    return 1u << bale_codec_chunk_log2(&file->setting, BALE_CHUNK_LOG2_DEFAULT);
+}
+
+uint64_t bale_extent_chunk_end(const struct bale_file *file, uint64_t number, uint64_t to)
+{
+    uint64_t left = file->size - number * file->extent;
+    uint64_t most = left < file->extent ? left : file->extent;
+    uint64_t end = (to + chunk_of(file) - 1) / chunk_of(file) * chunk_of(file);
+
+    end = end < most ? end : most;
+    return end > to ? end : to; /* the file may be shorter now */
+}
+
 uint64_t bale_extent_widen(const struct bale_extent *extent, uint64_t blocks)
 {
     const struct bale_file *file = extent->file;
-    unsigned each =
-        (1u << bale_codec_chunk_log2(&file->setting, BALE_CHUNK_LOG2_DEFAULT)) / file->block;
+    unsigned each = chunk_of(file) / file->block;
     uint64_t wide = blocks;
 
     for (unsigned i = 0; each > 1 && i < BALE_BLOCKS; i += each) {

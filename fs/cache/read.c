@@ -216,7 +216,8 @@ static int read_span(struct bale_file *file, const struct span *span, struct bal
                 bale_fill_await(file, extent);
                 goto next;
             }
-            struct bale_extent *roomy = bale_extent_get(file, span->number, span->to);
+            struct bale_extent *roomy = bale_extent_get(
+                file, span->number, bale_extent_chunk_end(file, span->number, span->to));
             if (!roomy)
                 return read_bounce(file, extent, span, read, scratch);
             extent = roomy;

@@ -102,6 +102,16 @@ static void small_file(void)
     CHECK_EQ_U(misses(), before);
 }
 
+/* The kernel asks for the beginning first, as far as its first window goes. */
+static void small_file_in_parts(void)
+{
+    uint64_t before = misses();
+
+    read_bytes(0, 16384);
+    read_bytes(16384, SMALL - 16384);
+    CHECK_EQ_U(misses(), before + 1);
+}
+
 static void large_file(void)
 {
     uint64_t before = misses();
@@ -184,6 +194,9 @@ int main(void)
     write_to(path, SMALL);
     open_file(path);
     small_file();
+    close_file();
+    open_file(path);
+    small_file_in_parts();
     close_file();
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
     unlink(path);
