@@ -98,28 +98,28 @@ struct cuda_engine {
     uint64_t shares[BALE_GPU_DEVICES]; /* the most bytes of each, since it was opened */
     bool is_pinned; /* the ranges in pinned that may be used are registered with a context */
 
-    pthread_mutex_t mutex;          /* guards the rest, except workers */
-    pthread_cond_t worker_wake;     /* for workers: items, a free workspace or a new state */
+    pthread_mutex_t mutex;      /* guards the rest, except workers; atomics are read without it */
+    pthread_cond_t worker_wake; /* for workers: items, a free workspace or a new state */
     pthread_cond_t supervisor_wake; /* for the supervisor */
     pthread_cond_t pinner_wake;     /* for the pinner: pins_left or stop is set */
-    enum cuda_state state;
+    _Atomic(enum cuda_state) state;
     bool stop;
-    bool open_wanted;   /* items came, or will, and no device is open */
-    bool pins_left;     /* ranges may be left to be pinned for the new context */
-    bool close_wanted;  /* the contexts go once there is nothing to do */
-    bool unpin_wanted;  /* pinned memory goes, if there is nothing to do in CUDA_KEPT */
-    uint64_t reopen_ns; /* opening failed, and is not tried again until then */
-    bool lacks_memory;  /* it failed for that */
-    uint64_t idle_ns;   /* when the last batch ended */
+    bool open_wanted;               /* items came, or will, and no device is open */
+    bool pins_left;                 /* ranges may be left to be pinned for the new context */
+    bool close_wanted;              /* the contexts go once there is nothing to do */
+    bool unpin_wanted;              /* pinned memory goes, if there is nothing to do in CUDA_KEPT */
+    atomic_uint_fast64_t reopen_ns; /* opening failed, and is not tried again until then */
+    bool lacks_memory;              /* it failed for that */
+    uint64_t idle_ns;               /* when the last batch ended */
     struct cuda_queue queues[CUDA_QUEUES];
-    struct bale_item *refused;   /* items that go back with the status that they have */
-    unsigned next_queue;         /* the queue that is served next */
-    unsigned busy_workers;       /* workers with a batch */
-    uint32_t cells;              /* of the smallest slot when the devices were last open */
-    unsigned workspaces;         /* batches that the device with the fewest computes at a time */
-    bool available[CUDA_CODECS]; /* every device does the codec */
+    struct bale_item *refused; /* items that go back with the status that they have */
+    unsigned next_queue;       /* the queue that is served next */
+    unsigned busy_workers;     /* workers with a batch */
+    atomic_uint cells;         /* of the smallest slot when the devices were last open */
+    unsigned workspaces;       /* batches that the device with the fewest computes at a time */
+    atomic_bool available[CUDA_CODECS]; /* every device does the codec */
     unsigned mismatches[CUDA_CODECS];
-    bool disabled[CUDA_CODECS];
+    atomic_bool disabled[CUDA_CODECS];
     bool quarantine; /* a batch was given up while it wrote, and its device is not closed yet */
     struct bale_gpu_stats stats;
 

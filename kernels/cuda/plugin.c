@@ -14,13 +14,14 @@ static bool is_ready(const struct cuda_engine *engine)
     return engine->state == CUDA_OPEN || engine->state == CUDA_KEPT;
 }
 
+/* Asked for each item, while others hold the mutex to queue hundreds: the engine may have changed by
+ * the time that the item comes, and then returns it undone. */
 static bool plugin_takes(struct bale_engine *handle, const struct bale_item *item)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);
     bool encode = item->kind == BALE_ITEM_ENCODE;
     struct bale_frame head;
     unsigned codec;
-    bool takes;
     int q;
 
     if (!bale_cuda_reaches(engine, item))
@@ -29,11 +30,8 @@ static bool plugin_takes(struct bale_engine *handle, const struct bale_item *ite
     if (q < 0)
         return false;
     codec = (unsigned)q % CUDA_CODECS;
-    pthread_mutex_lock(&engine->mutex);
-    takes = is_ready(engine) && engine->available[codec] && !engine->disabled[codec] &&
-            bale_cuda_cells(encode ? &item->frame : &head) <= engine->cells;
-    pthread_mutex_unlock(&engine->mutex);
-    return takes;
+    return is_ready(engine) && engine->available[codec] && !engine->disabled[codec] &&
+           bale_cuda_cells(encode ? &item->frame : &head) <= engine->cells;
 }
 
 /* With pinning. */

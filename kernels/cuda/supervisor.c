@@ -39,10 +39,10 @@ static void reopen_devices(struct cuda_engine *engine)
     /* Items that came meanwhile may be too large for the new slots. */
     while (bale_cuda_answer_unwanted(engine))
         ;
-    engine->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
     engine->idle_ns = bale_clock_ns();
     if (err < 0)
         note_refused(engine, err, why.text);
+    engine->state = err == BALE_OK ? CUDA_OPEN : CUDA_CLOSED;
     engine->lacks_memory = err == BALE_E_NOMEM;
     pthread_cond_broadcast(&engine->worker_wake);
 }
