@@ -29,6 +29,7 @@ struct handle {
     off_t at;            /* position of the entry at used */
     size_t used, filled; /* in batch */
     char *batch;         /* while fd is open */
+    unsigned being_read; /* containers of the next files in batch */
 };
 
 /* Open directories of the one mount that a process serves, to close those that the kernel does not
@@ -198,6 +199,7 @@ static int seek_directory(struct handle *handle, struct bale_node *dir, off_t of
     /* Offset 0 reads the directory again, as rewinddir() asks. */
     if (!e && (is_new || off != handle->at || off == 0)) {
         handle->used = handle->filled = 0;
+        handle->being_read = 0;
         handle->at = off;
         e = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
     }
@@ -222,6 +224,23 @@ static size_t bytes_of(const struct listing *list, const struct bale_dirent *ent
     return fuse_add_direntry_plus(list->req, NULL, 0, entry->name, NULL, 0);
 }
 
+/* Has those of the batch read that come next, also for the requests that follow this one. */
+static void read_ahead(struct listing *list)
+{
+    struct bale_mount *mount = bale_mount_of(list->req);
+    const struct handle *handle = list->handle;
+    const struct bale_dirent *entries[BALE_AHEAD_READ], *entry;
+    unsigned count = 0;
+
+    for (size_t at = list->looked_at; at < handle->filled && count < BALE_AHEAD_READ;
+         at += entry->length) {
+        entry = (const void *)(handle->batch + at);
+        if (entry->type == DT_REG && bale_listed_needs_attributes(mount, entry))
+            entries[count++] = entry;
+    }
+    bale_ahead_read(&list->ahead, handle->fd, entries, count);
+}
+
 /* Opens containers ahead, of no more entries than the reply has room for. */
 static void open_ahead(struct listing *list)
 {
@@ -241,6 +260,8 @@ static void open_ahead(struct listing *list)
         list->looked_at += entry->length;
         if (bale_listed_needs_attributes(mount, entry))
             bale_ahead_open(&list->ahead, handle->fd, entry);
+        if (entry->type == DT_REG && bale_ahead_wants_more(&list->ahead))
+            read_ahead(list);
     }
 }
 
@@ -302,9 +323,11 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     }
     pthread_mutex_lock(&handle->lock);
     int e = seek_directory(handle, list.dir, off);
+    list.ahead.being_read = handle->being_read;
     if (!e)
         e = list_entries(&list);
     bale_ahead_end(&list.ahead);
+    handle->being_read = list.ahead.being_read;
     leave_directory(handle);
     pthread_mutex_unlock(&handle->lock);
     if (e && list.length == 0)

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -26,13 +27,12 @@ static void look_at_disk(struct bale_ahead *ahead, int fd)
         ahead->disk = got < 0 && errno == EAGAIN ? BALE_DISK_COLD : BALE_DISK_WARM;
 }
 
-void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
+/* Takes one of the user's descriptors. -1: it cannot be opened, and the user has it back. */
+static int open_entry(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
 {
-    if (entry->type != DT_REG)
-        return;
     if (bale_shares_take(ahead->shares, ahead->user) != BALE_SHARE_TAKEN) {
         ahead->ended = true;
-        return;
+        return -1;
     }
     int fd = openat(directory, entry->name,
                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_NOATIME | O_CLOEXEC);
@@ -41,15 +41,59 @@ void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_
          * ones are no better. */
         ahead->ended = errno == EMFILE || errno == ENFILE || errno == EPERM || errno == EACCES;
         bale_shares_give(ahead->shares, ahead->user, 1);
-        return;
     }
-    if (ahead->disk == BALE_DISK_UNKNOWN)
+    return fd;
+}
+
+static void read_head(int fd)
+{
+    (void)posix_fadvise(fd, 0, HEAD, POSIX_FADV_WILLNEED);
+}
+
+void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
+{
+    if (entry->type != DT_REG)
+        return;
+    bool is_read = ahead->being_read > 0;
+    ahead->being_read -= is_read;
+    int fd = open_entry(ahead, directory, entry);
+    if (fd < 0)
+        return;
+    if (!is_read && ahead->disk == BALE_DISK_UNKNOWN)
         look_at_disk(ahead, fd);
-    if (ahead->disk == BALE_DISK_COLD)
-        (void)posix_fadvise(fd, 0, HEAD, POSIX_FADV_WILLNEED);
+    if (!is_read && ahead->disk == BALE_DISK_COLD)
+        read_head(fd);
     unsigned at = (ahead->first + ahead->count++) % BALE_AHEAD;
     ahead->open[at].entry = entry;
     ahead->open[at].fd = fd;
+}
+
+bool bale_ahead_wants_more(const struct bale_ahead *ahead)
+{
+    return ahead->disk == BALE_DISK_COLD && ahead->being_read == 0 && !ahead->ended;
+}
+
+static int by_inode(const void *a, const void *b)
+{
+    uint64_t x = (*(const struct bale_dirent *const *)a)->ino;
+    uint64_t y = (*(const struct bale_dirent *const *)b)->ino;
+
+    return (x > y) - (x < y);
+}
+
+void bale_ahead_read(struct bale_ahead *ahead, int directory, const struct bale_dirent **entries,
+                     unsigned count)
+{
+    ahead->being_read = count;
+    qsort(entries, count, sizeof entries[0], by_inode);
+    for (unsigned i = 0; i < count && !ahead->ended; i++) {
+        int fd = open_entry(ahead, directory, entries[i]);
+        if (fd < 0)
+            continue;
+        read_head(fd);
+        close(fd);
+        bale_shares_give(ahead->shares, ahead->user, 1);
+    }
 }
 
 static int take_first(struct bale_ahead *ahead)
@@ -71,6 +115,7 @@ int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry)
 
 void bale_ahead_end(struct bale_ahead *ahead)
 {
+    ahead->being_read += ahead->count;
     while (ahead->count > 0)
         close(take_first(ahead));
 }

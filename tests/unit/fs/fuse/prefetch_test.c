@@ -139,6 +139,32 @@ static void test_refused(void)
     CHECK_EQ_U(open_descriptors(), before);
 }
 
+/* What is read is closed again, whatever becomes of it; those entries are then not read once more. */
+static void test_read(void)
+{
+    struct bale_ahead ahead = {.shares = shares, .disk = BALE_DISK_COLD};
+    unsigned before = open_descriptors();
+    const struct bale_dirent *entries[FILES];
+    union entry gone;
+
+    set_entry(&gone, "gone", DT_REG);
+    for (unsigned i = 0; i < FILES; i++)
+        entries[i] = &files[i].dirent;
+    entries[1] = &gone.dirent;
+    CHECK(bale_ahead_wants_more(&ahead));
+    bale_ahead_read(&ahead, directory, entries, FILES);
+    CHECK_EQ_U(open_descriptors(), before);
+    for (unsigned i = 0; i < FILES; i++) {
+        CHECK(!bale_ahead_wants_more(&ahead));
+        bale_ahead_open(&ahead, directory, i == 1 ? &gone.dirent : &files[i].dirent);
+        if (i != 1)
+            CHECK_EQ(close(bale_ahead_take(&ahead, &files[i].dirent)), 0);
+    }
+    CHECK(bale_ahead_wants_more(&ahead));
+    bale_ahead_end(&ahead);
+    CHECK_EQ_U(open_descriptors(), before);
+}
+
 /* Opens as much as a listing of the user's may. */
 static void open_all(struct bale_ahead *ahead, enum user user)
 {
@@ -186,6 +212,7 @@ int main(void)
     test_taken_in_order();
     test_others_are_passed_over();
     test_refused();
+    test_read();
     test_share();
     bale_shares_destroy(shares);
     for (unsigned i = 0; i < FILES; i++)
