@@ -126,7 +126,8 @@ static void leave_to_caller(struct bale_file *file, const struct span *span)
         bale_extent_detach(extent);
 }
 
-/* Takes the whole read from the cache, or nothing. Under file->lock. */
+/* Takes the whole read from the cache, or nothing: also if the file is still to be touched, which
+ * may have to wait. Under file->lock. */
 static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
                         struct bale_read *read)
 {
@@ -134,7 +135,7 @@ static bool read_cached(struct bale_file *file, uint64_t offset, uint64_t end,
     struct span span;
 
     for (uint64_t at = offset; next_span(file, at, end, &span); at += span.to - span.from) {
-        if (!take_cached(file, &span, read)) {
+        if (file->untouched || !take_cached(file, &span, read)) {
             while (read->count > 0)
                 bale_extent_buffer_unref(pieces->buffers[--read->count]);
             read->length = 0;
@@ -363,9 +364,9 @@ void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, stru
     pthread_mutex_lock(&file->lock);
     bale_file_catch_up(file);
     uint64_t end = clip(file, offset, length);
-    bool touches = file->untouched;
-    file->untouched = false;
-    bool hit = !touches && read_cached(file, offset, end, read);
+    bool hit = read_cached(file, offset, end, read);
+    bool touches = !hit && file->untouched;
+    file->untouched = file->untouched && !touches;
     struct bale_fetch *ahead = hit ? NULL : bale_readahead_note(file, offset, end);
     pthread_mutex_unlock(&file->lock);
     bale_readahead_submit(file->volume, ahead);
