@@ -69,7 +69,6 @@ template <typename WORD, bool QUICK, bool MATCHES> struct work {
     stage *st;              /* of the warp */
     matcher *m;             /* the same, with matches */
     const kept_group *kept; /* NULL: none are kept */
-    const cell_work *cells; /* of the chunk's first cell */
 
     __device__ uint32_t groups() const
     {
@@ -90,10 +89,10 @@ template <typename WORD, bool QUICK, bool MATCHES> struct work {
     /* How many words are kept, and CLASSES_KEPT. */
     __device__ uint32_t kept_of(uint32_t group) const
     {
-        constexpr uint32_t OF_CELL = BALE_CUDA_CELL / sizeof(WORD) / GROUP;
-        const uint8_t *work = (const uint8_t *)cells + group / OF_CELL * BALE_CUDA_WORK;
+        uint32_t number;
+        const cell_work &cell = d.cell_of(group, &number);
 
-        return kept ? ((const cell_work *)work)->kept[group % OF_CELL] : NONE_KEPT | CLASSES_KEPT;
+        return kept ? cell.kept[number] : NONE_KEPT | CLASSES_KEPT;
     }
 
     /* Whether runs of zeros end behind the group. */

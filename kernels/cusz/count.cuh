@@ -10,28 +10,6 @@
 
 namespace bale_cusz
 {
-/* Zeros of a stretch of words: those before the first other word, behind the last one, and how many
- * runs are between. If all are zeros, lead and trail are their count. */
-struct zeros {
-    uint32_t count, lead, trail, inside;
-};
-
-/* What is known of a cell, in its working memory: its words' zeros; and of each group the bits of
- * its codes, its listed elements, and the zeros before it in its segment. */
-struct cell_work {
-    zeros z;
-    uint32_t all;             /* zeros */
-    uint16_t runs[CUSZ_RUNS]; /* of those that are inside */
-    uint16_t bits[GROUPS_OF_CELL], listed[GROUPS_OF_CELL], open[GROUPS_OF_CELL];
-    uint8_t kept[GROUPS_OF_CELL]; /* kept.cuh */
-};
-static_assert(sizeof(cell_work) <= BALE_CUDA_WORK, "in the working memory of a cell");
-
-__device__ inline cell_work *work_of_cell(const cuda_lists &lists, uint32_t c)
-{
-    return (cell_work *)(lists.work + (size_t)c * BALE_CUDA_WORK);
-}
-
 /* Adds a run of zeros, by its log2. */
 __device__ inline void add_run(uint32_t runs[CUSZ_RUNS], uint32_t run)
 {

@@ -81,11 +81,11 @@ struct rounding {
     bool big_endian;
 };
 
-/* An array whose elements are all multiples, in the device's byte order and in their places, has
- * quick words: an element x = T(q g) differs from q g by 2^-24 of it in f32, and the inverse from
- * 1 / g by as much; so if q is less than 2^21, x times the inverse is nearer to q than to any other
- * integer. In f64 it is 2^-53, and less than 2^49. The sum with MAGIC_BITS has q in its low bits.
- * These bits stay in the word: differences have none of them. */
+/* A multiple in the device's byte order and in its place has a quick word: an element x = T(q g)
+ * differs from q g by 2^-24 of it in f32, and the inverse from 1 / g by as much; so if q is less
+ * than 2^21, x times the inverse is nearer to q than to any other integer. In f64 it is 2^-53, and
+ * less than 2^49. The sum with MAGIC_BITS has q in its low bits. These bits stay in the word:
+ * differences have none of them. Listed elements have none: theirs may be another number. */
 __device__ inline uint32_t quick_word(const rounding &r, uint32_t bits)
 {
     float x;

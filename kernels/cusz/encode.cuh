@@ -95,7 +95,7 @@ __device__ inline void write_range(const encode_shared *s, const work<WORD, QUIC
             else
                 write_group(w, reader.at(i * GROUP, w.l.elements), i, own, open, at, out.to, room);
         }
-        if (!QUICK && out.list && i < out.own.end && s->listed[i + 1] > s->listed[i])
+        if (out.list && i < out.own.end && s->listed[i + 1] > s->listed[i])
             write_list(w.d, i, out.list, w.l.listed, s->listed[i]);
     }
 }
@@ -246,7 +246,7 @@ __device__ inline void measure_again(encode_shared *s, const work<WORD, QUICK, M
         measure_groups(w, lists, first, first + begin / each, &s->m);
         for (uint32_t k = threadIdx.x; k < min(each, count - begin); k += blockDim.x) {
             s->bits[begin + k] = s->m.bits[k];
-            s->listed[begin + k] = s->m.listed[k];
+            s->listed[begin + k] = w.d.listed_of(begin + k);
             s->open[begin + k] = s->m.open[k];
         }
         __syncthreads();

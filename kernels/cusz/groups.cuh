@@ -6,9 +6,6 @@
 
 namespace bale_cusz
 {
-constexpr uint32_t GROUPS = CUSZ_CHUNK / 4 / GROUP, GROUPS_OF_CELL = BALE_CUDA_CELL / 4 / GROUP;
-static_assert(GROUP == 1u << CUSZ_SEGMENT_MIN, "segments are groups");
-
 /* Where the lanes of a warp exchange the words of a group. */
 struct alignas(16) stage {
     uint64_t words[GROUP];
@@ -102,6 +99,8 @@ template <typename WORD, bool QUICK> class group_reader
         const uint32_t lane = bale_warp::lane(), first = at_ + EACH * lane;
         words_of_lane<WORD> own;
 
+        if (QUICK && at_ / GROUP + 1 - before_listed_ == 32)
+            look_for_listed();
         fill_stage();
         load_side_by_side(own.words);
         const WORD last = own.words[EACH - 1], other = __shfl_up_sync(ALL, last, 1);
@@ -126,18 +125,35 @@ template <typename WORD, bool QUICK> class group_reader
     }
 
   private:
+    /* QUICK: finds out which of the next groups and the one before depend on listed elements. */
+    __device__ void look_for_listed()
+    {
+        before_listed_ = at_ / GROUP;
+        listed_ = __ballot_sync(ALL, d_.depends_on_listed(before_listed_ - 1 + bale_warp::lane()));
+    }
+
+    /* Whether quick words do not do for a group: the next one, or the one before. */
+    __device__ bool is_exact(uint32_t group) const
+    {
+        return QUICK && listed_ >> (group + 1 - before_listed_) & 1;
+    }
+
     __device__ void fill_stage() const
     {
         const uint32_t lane = bale_warp::lane();
+        const bool exact = is_exact(at_ / GROUP);
         WORD v[EACH];
 
-        if (d_.has_lines()) {
+        if (!exact && d_.has_lines()) {
             d_.lines(at_ + LINE * lane, at_ + 32 * LINE + LINE * lane, v);
             __syncwarp();
             store_line(LINE * lane, v);
             store_line(32 * LINE + LINE * lane, v + LINE);
         } else {
-            d_.template columns<EACH>(at_, v);
+            if (exact)
+                d_.exactly().template columns<EACH>(at_, v);
+            else
+                d_.template columns<EACH>(at_, v);
             __syncwarp();
 #pragma unroll
             for (uint32_t k = 0; k < EACH; k++)
@@ -173,8 +189,13 @@ template <typename WORD, bool QUICK> class group_reader
     {
         at_ = at;
         before_ = 0;
+        if (QUICK)
+            look_for_listed();
         if (at >= GROUP && d_.order > 0) {
-            d_.template columns<1>(at - 32, &before_);
+            if (is_exact(at / GROUP - 1))
+                d_.exactly().template columns<1>(at - 32, &before_);
+            else
+                d_.template columns<1>(at - 32, &before_);
             before_ = __shfl_sync(ALL, before_, 31);
         }
     }
@@ -183,6 +204,7 @@ template <typename WORD, bool QUICK> class group_reader
     WORD *stage_;
     uint32_t at_;
     WORD before_;
+    uint32_t before_listed_, listed_; /* QUICK: a bit for each group from before_listed_ - 1 on */
 };
 
 /* By a warp: the zeros directly before the lane's first word that is not zero, up to the one before

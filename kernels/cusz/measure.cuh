@@ -10,7 +10,6 @@ namespace bale_cusz
 /* Of the groups of a cell. */
 struct measures {
     uint32_t bits[GROUPS_OF_CELL];
-    uint16_t listed[GROUPS_OF_CELL];
     uint16_t open[GROUPS_OF_CELL]; /* zeros before it in its segment */
     /* Zeros before the first word that is not zero, and words up to the last one, 0 if there is
      * none. */
@@ -65,17 +64,6 @@ __device__ inline uint32_t bits_of_matches(const coder &codes, const words_of_la
     return bits;
 }
 
-/* By a lane: its listed elements of a group. */
-template <typename WORD, bool QUICK>
-__device__ inline uint32_t listed_of(const differences<WORD, QUICK> &d, uint32_t group)
-{
-    uint32_t mask = 0;
-
-    for (uint32_t k = 0; !QUICK && k < EACH; k++)
-        mask |= (uint32_t)d.is_listed(group * GROUP + EACH * bale_warp::lane() + k) << k;
-    return mask;
-}
-
 /* By a warp: measures a group, number k of the cell, but for the zeros before its first word that
  * is not zero and behind the last. */
 template <bool LITERALS, typename WORD, bool QUICK, bool MATCHES, typename NUMBER>
@@ -99,12 +87,8 @@ __device__ inline void measure_group(const work<WORD, QUICK, MATCHES> &w,
             to->upto[k] = (uint16_t)upto;
     }
     bits = __reduce_add_sync(ALL, bits);
-    const uint32_t listed =
-        QUICK ? 0 : __reduce_add_sync(ALL, (uint32_t)__popc(listed_of(w.d, group)));
-    if (bale_warp::lane() == 0) {
+    if (bale_warp::lane() == 0)
         to->bits[k] = bits;
-        to->listed[k] = (uint16_t)listed;
-    }
 }
 
 /* By a warp: the same of a group of which so many words are kept, if zeros are written as runs.
@@ -131,12 +115,9 @@ __device__ inline void measure_few(const work<WORD, QUICK, MATCHES> &w, uint32_t
         behind = __shfl_sync(ALL, place + 1, (int)min(31u, count - first - 1));
     }
     bits = __reduce_add_sync(ALL, bits);
-    const uint32_t listed =
-        QUICK ? 0 : __reduce_add_sync(ALL, (uint32_t)__popc(listed_of(w.d, group)));
     if (bale_warp::lane() == 0) {
         to->upto[k] = (uint16_t)behind;
         to->bits[k] = bits;
-        to->listed[k] = (uint16_t)listed;
     }
 }
 
@@ -255,8 +236,7 @@ __device__ inline work<WORD, QUICK, MATCHES> work_of(const cell &x, const cuda_l
             !MATCHES && (codes->tokens[1] & 15) > 0,
             st,
             m,
-            MATCHES ? nullptr : kept_groups(lists, x.chunk),
-            work_of_cell(lists, x.chunk.first)};
+            MATCHES ? nullptr : kept_groups(lists, x.chunk)};
 }
 
 template <typename WORD, bool QUICK, bool MATCHES>
@@ -271,7 +251,6 @@ __device__ inline void measure_cell(measure_shared *s, const cell &x, const cuda
                    lists, x.chunk.first, blockIdx.x, &s->m);
     if (threadIdx.x < GROUPS_OF_CELL) {
         to->bits[threadIdx.x] = (uint16_t)s->m.bits[threadIdx.x];
-        to->listed[threadIdx.x] = s->m.listed[threadIdx.x];
         to->open[threadIdx.x] = s->m.open[threadIdx.x];
     }
 }

@@ -15,7 +15,7 @@ constexpr uint32_t SAMPLE_DEEP = 4; /* loads that a thread has in flight */
 struct totals {
     unsigned long long costs[CUSZ_ORDERS];
     uint32_t elements, listed;
-    uint32_t slow;                /* not 0: the frame has no quick words */
+    uint32_t slow;                /* not 0: the frame's elements have no quick words */
     uint32_t counts[CUSZ_TOKENS]; /* without runs; or with short matches */
     uint32_t many[CUSZ_TOKENS];   /* with long matches only */
 };
@@ -140,23 +140,26 @@ __device__ inline void add_costs(const differences<WORD, false> &d, const subjec
 
 /* What is found out about elements. */
 struct findings {
-    uint32_t listed;
-    bool large; /* one has too many steps for a quick word */
+    uint32_t *listed; /* of each group */
+    bool large;       /* one has too many steps for a quick word */
 };
 
+/* at: the element's place in the share. */
 template <typename WORD>
-__device__ inline void look_closely(const rounding &r, WORD raw, findings *found)
+__device__ inline void look_closely(const rounding &r, WORD raw, uint32_t at, findings *found)
 {
     bool listed;
     const WORD word = quantised(r, raw, &listed);
 
-    found->listed += listed;
+    if (listed)
+        atomicAdd(&found->listed[at / GROUP], 1u);
     found->large = found->large || folded(word) >> type_of<WORD>::QUICK_LOG2 != 0;
 }
 
-/* By a thread: 16 bytes. */
+/* By a thread: 16 bytes, which are line number `at` of the share. */
 template <typename WORD>
-__device__ inline void look_quickly(const rounding &r, const uint4 &line, findings *found)
+__device__ inline void look_quickly(const rounding &r, const uint4 &line, uint32_t at,
+                                    findings *found)
 {
     WORD words[sizeof line / sizeof(WORD)];
     bool fine = true;
@@ -166,8 +169,8 @@ __device__ inline void look_quickly(const rounding &r, const uint4 &line, findin
         fine = fine & is_quick(r, quick_word(r, word), word);
     if (fine)
         return;
-    for (WORD word : words)
-        look_closely(r, word, found);
+    for (uint32_t k = 0; k < sizeof line / sizeof(WORD); k++)
+        look_closely(r, words[k], at * (uint32_t)(sizeof line / sizeof(WORD)) + k, found);
 }
 
 /* By a thread: its part of the share, of an array that may have quick words: 16 bytes at a time. */
@@ -186,24 +189,25 @@ __device__ inline void look_in_lines(const differences<WORD, false> &d, share of
                 v[k] = from[first + k * blockDim.x];
 #pragma unroll
         for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
-            look_quickly<WORD>(d.r, v[k], found);
+            look_quickly<WORD>(d.r, v[k], first + k * blockDim.x, found);
     }
     if (threadIdx.x < count % WORDS)
-        look_closely(d.r, d.elements.load(of.end - 1 - threadIdx.x), found);
+        look_closely(d.r, d.elements.load(of.end - 1 - threadIdx.x), count - 1 - threadIdx.x,
+                     found);
 }
 
 template <typename WORD>
 __device__ inline void sample_share(const differences<WORD, false> &d, const subject &s, share of,
-                                    totals *t)
+                                    totals *t, uint32_t *listed)
 {
     uint32_t costs[CUSZ_ORDERS] = {0};
-    findings found = {0, !may_be_quick(s)};
+    findings found = {listed, !may_be_quick(s)};
 
     if (!found.large)
         look_in_lines(d, of, &found);
     else
         for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += blockDim.x)
-            look_closely(d.r, d.elements.load(i), &found);
+            look_closely(d.r, d.elements.load(i), i - of.begin, &found);
     /* A share begins where a stretch of the sample may. */
     for (uint32_t k = threadIdx.x;; k += blockDim.x) {
         const uint32_t begin = of.begin + k / CUSZ_SAMPLE_RUN * CUSZ_SAMPLE_EVERY;
@@ -218,10 +222,7 @@ __device__ inline void sample_share(const differences<WORD, false> &d, const sub
         if (bale_warp::lane() == 0 && sum > 0)
             atomicAdd(&t->costs[order], (unsigned long long)sum);
     }
-    const uint32_t listed = __reduce_add_sync(ALL, found.listed);
-    const bool slow = __any_sync(ALL, found.large || listed > 0);
-    if (bale_warp::lane() == 0 && listed > 0)
-        atomicAdd(&t->listed, listed);
+    const bool slow = __any_sync(ALL, found.large);
     if (bale_warp::lane() == 0 && slow)
         atomicOr(&t->slow, 1u);
 }
@@ -253,26 +254,47 @@ __device__ inline bool load_cell(const cuda_chunk *chunks, const cuda_frame *fra
     return x->of.size == size && x->of.matches == matches;
 }
 
-/* Adds to the totals of any frame: elements, those that are listed, and the costs of orders. */
-template <typename WORD> __device__ inline void sample_cell(const cell &x, const cuda_lists &lists)
+/* Adds to the totals of any frame the costs of orders, and to those of groups listed elements. */
+template <typename WORD>
+__device__ inline void sample_cell(const cell &x, const cuda_lists &lists, uint32_t *listed)
 {
-    sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t);
+    sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t, listed);
 }
+
+/* By a block: notes how many elements of the groups are listed. */
+__device__ inline void keep_listed(const uint32_t *listed, cell_work *work, totals *t)
+{
+    const uint32_t i = threadIdx.x;
+
+    if (i >= GROUPS_OF_CELL)
+        return;
+    work->listed[i] = (uint16_t)listed[i];
+    const uint32_t sum = __reduce_add_sync(ALL, listed[i]);
+    if (bale_warp::lane() == 0 && sum > 0)
+        atomicAdd(&t->listed, sum);
+}
+static_assert(GROUPS_OF_CELL % 32 == 0 && GROUPS_OF_CELL <= CELL_THREADS, "whole warps");
 
 __global__ void __launch_bounds__(CELL_THREADS_MAX)
     sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
 {
+    __shared__ uint32_t listed[GROUPS_OF_CELL];
     cell x;
 
     load_cell(chunks, frames, lists, &x);
     if (x.of.orders == 0)
         return;
+    if (threadIdx.x < GROUPS_OF_CELL)
+        listed[threadIdx.x] = 0;
+    __syncthreads();
     if (x.chunk.first == blockIdx.x && threadIdx.x == 0)
         atomicAdd(&x.t->elements, elements_of(x.of, x.chunk));
     if (x.of.size == 8)
-        sample_cell<uint64_t>(x, lists);
+        sample_cell<uint64_t>(x, lists, listed);
     else
-        sample_cell<uint32_t>(x, lists);
+        sample_cell<uint32_t>(x, lists, listed);
+    __syncthreads();
+    keep_listed(listed, work_of_cell(lists, blockIdx.x), x.t);
 }
 } // namespace bale_cusz
 

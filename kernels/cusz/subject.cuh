@@ -5,8 +5,7 @@
 
 #include <cuda_runtime.h>
 
-#include "kernels/codec/lists.h"
-#include "kernels/cusz/elements.cuh"
+#include "kernels/cusz/cell_work.cuh"
 
 namespace bale_cusz
 {
@@ -68,17 +67,57 @@ __device__ inline bool may_be_quick(const subject &s)
            (s.size == 8 || (s.r.inverse > 0x1p-120 && s.r.inverse < 0x1p120));
 }
 
-constexpr uint32_t EACH = 8, GROUP = 32 * EACH; /* words of a lane, side by side, and of a warp */
-constexpr uint32_t LINE = 4;                    /* words that a lane loads at once */
+constexpr uint32_t LINE = 4; /* words that a lane loads at once */
 
-/* A chunk's words, behind a prediction of an order. QUICK: they are quick words. turned: they are
- * when they are folded. */
+/* A chunk's words, behind a prediction of an order. QUICK: they are quick words, but where
+ * depends_on_listed() says that exactly() has them. turned: they are when they are folded. */
 template <typename WORD, bool QUICK> struct differences {
     row<WORD> elements;
     rounding r;
     uint32_t count, order;
     uint32_t row_stride, plane_stride;
     bool turned;
+    const uint8_t *work; /* of the chunk's cells */
+
+    /* What is known of a group's cell, and the group's number there. */
+    __device__ const cell_work &cell_of(uint32_t group, uint32_t *number) const
+    {
+        constexpr uint32_t OF_CELL = BALE_CUDA_CELL / sizeof(WORD) / GROUP;
+
+        *number = group % OF_CELL;
+        return *(const cell_work *)(work + (size_t)(group / OF_CELL) * BALE_CUDA_WORK);
+    }
+
+    /* How many of a group's elements are listed. */
+    __device__ uint32_t listed_of(uint32_t group) const
+    {
+        uint32_t number;
+        const cell_work &cell = cell_of(group, &number);
+
+        return cell.listed[number];
+    }
+
+    /* Whether a group has listed elements, or those have by which it is predicted, but for the one
+     * before it. */
+    __device__ bool depends_on_listed(uint32_t group) const
+    {
+        const uint32_t begin = group * GROUP, end = min(begin + GROUP, count);
+        const uint32_t corners = order < 2 ? 1 : order < 3 ? 2 : 4;
+        uint32_t listed = 0;
+
+        for (uint32_t k = 0; k < corners && begin < end; k++) {
+            const uint32_t back = (k & 1 ? row_stride : 0) + (k & 2 ? plane_stride : 0);
+            if (back < end)
+                listed += listed_of((begin > back ? begin - back : 0) / GROUP) +
+                          listed_of((end - 1 - back) / GROUP);
+        }
+        return listed > 0;
+    }
+
+    __device__ differences<WORD, false> exactly() const
+    {
+        return {elements, r, count, order, row_stride, plane_stride, turned, work};
+    }
 
     /* Of an element that is not there: what stands for 0. */
     __device__ WORD word(uint32_t i) const
@@ -97,7 +136,7 @@ template <typename WORD, bool QUICK> struct differences {
     {
         bool listed = false;
 
-        if (!QUICK && i < count)
+        if (i < count)
             (void)quantised(r, elements.load(i), &listed);
         return listed;
     }
@@ -207,7 +246,8 @@ __device__ inline differences<WORD, QUICK> differences_of(const subject &s, cons
             order,
             s.strides[1],
             s.strides[2],
-            !s.matches};
+            !s.matches,
+            lists.work + (size_t)chunk.first * BALE_CUDA_WORK};
 }
 } // namespace bale_cusz
 

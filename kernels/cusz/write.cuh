@@ -108,13 +108,24 @@ __device__ inline void write_few(const work<WORD, QUICK, MATCHES> &w, uint32_t g
     __syncwarp();
 }
 
+/* By a lane: its listed elements of a group. */
+template <typename WORD, bool QUICK>
+__device__ inline uint32_t own_listed(const differences<WORD, QUICK> &d, uint32_t group)
+{
+    uint32_t mask = 0;
+
+    for (uint32_t k = 0; k < EACH; k++)
+        mask |= (uint32_t)d.is_listed(group * GROUP + EACH * bale_warp::lane() + k) << k;
+    return mask;
+}
+
 /* By a warp: the listed elements of a group, of which the first has number `at`. */
 template <typename WORD, bool QUICK>
 __device__ inline void write_list(const differences<WORD, QUICK> &d, uint32_t group, uint8_t *list,
                                   uint32_t count, uint32_t at)
 {
     const row<WORD> elements = {list + 4 * (size_t)count};
-    uint32_t mask = listed_of(d, group);
+    uint32_t mask = own_listed(d, group);
 
     at += bale_warp::inclusive_sum((uint32_t)__popc(mask)) - (uint32_t)__popc(mask);
     for (; mask; mask &= mask - 1, at++) {
