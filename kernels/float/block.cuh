@@ -135,7 +135,7 @@ __device__ inline void copy_out(uint8_t *to, const uint8_t *from, uint32_t lengt
     }
     if (threadIdx.x < before)
         to[threadIdx.x] = from[threadIdx.x];
-    for (uint32_t k = threadIdx.x; k < words; k += THREADS)
+    for (uint32_t k = threadIdx.x; k < words; k += blockDim.x)
         ((uint32_t *)(to + before))[k] =
             before != 0 ? __funnelshift_r(in[k], in[k + 1], 8 * before) : in[k];
     if (after + threadIdx.x < length)

@@ -9,18 +9,21 @@ namespace
 {
 using bale_float::decode_shared;
 using bale_float::encode_shared;
-using bale_float::row_shared;
+using bale_float::learn_rows_shared;
+using bale_float::trial;
 
-/* As many as there are multiprocessors: then each block has one for itself, else two share it. */
-constexpr uint32_t FEW_FRAMES = 132;
+constexpr uint32_t MULTIPROCESSORS = 132; /* of the devices that this was measured on */
 
-/* So few that all parts of attempts run at a time. */
-constexpr uint32_t FEWEST_FRAMES = 16;
+/* Threads of each of so many blocks: a multiprocessor has one for itself, or two share it. */
+unsigned threads_of(uint32_t blocks)
+{
+    return blocks > MULTIPROCESSORS ? bale_float::THREADS : bale_float::THREADS_MAX;
+}
 
 /* So few that they are decoded by a block each, though a block for a chunk has less to do in
  * all. */
 #ifndef BALE_FLOAT_FEW_CELLS
-#define BALE_FLOAT_FEW_CELLS (FEW_FRAMES * (FLOAT_CHUNK / BALE_CUDA_CELL))
+#define BALE_FLOAT_FEW_CELLS (MULTIPROCESSORS * (FLOAT_CHUNK / BALE_CUDA_CELL))
 #endif
 
 cudaError_t open()
@@ -28,7 +31,7 @@ cudaError_t open()
     return bale_launch::in_order(
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::learn_rows,
-                                                    sizeof(row_shared));
+                                                    sizeof(learn_rows_shared));
         },
         [] {
             return bale_launch::allow_shared_memory((const void *)bale_float::encode,
@@ -48,23 +51,10 @@ cudaError_t open()
         });
 }
 
-cudaError_t try_step(const cuda_batch *b, uint32_t step)
-{
-    /* Of few frames, a warp for each task, and of the fewest, for each part of one. */
-    const uint32_t of_warp = b->frame_count > FEW_FRAMES ? 4 : 1;
-    const uint32_t parts = b->frame_count > FEWEST_FRAMES ? 1 : bale_float::parts_of(step);
-    const uint32_t tasks = bale_float::attempts_most(step) * parts * bale_float::WINDOW_PAIRS;
-    const uint32_t each = tasks / (of_warp * bale_float::STEP_THREADS / 32);
-
-    return bale_launch::start_in_turn(bale_float::try_step, b->frame_count * each,
-                                      bale_float::STEP_THREADS, 0, b->stream, b->chunks, b->frames,
-                                      b->lists, step, parts, each);
-}
-
-/* Whether rows are looked for in some frames, whether some may have planes, and chunks of
- * several. */
+/* What is not known of some frames: their types; their rows; whether they have planes, and chunks
+ * of several. */
 struct unknown {
-    bool rows, planes, inner_planes;
+    bool types, rows, planes, inner_planes;
 };
 
 unknown find_unknown(const cuda_batch *b)
@@ -76,6 +66,7 @@ unknown find_unknown(const cuda_batch *b)
         const uint32_t size = bale_field_element(field);
         const uint64_t most = FLOAT_CHUNK / (size > 0 ? size : sizeof(uint16_t));
         const bool planes = field->dims[0] == 0 || field->dims[2] > 1;
+        its.types = its.types || size == 0;
         its.rows = its.rows || field->dims[0] == 0;
         its.planes = its.planes || planes;
         its.inner_planes = its.inner_planes || field->dims[0] == 0 ||
@@ -84,33 +75,97 @@ unknown find_unknown(const cuda_batch *b)
     return its;
 }
 
-/* Whether some frames may have attempts of the step. */
-bool may_have(const unknown &its, uint32_t step)
+/* Blocks for each frame: of all frames so many at least, but a frame has work for `most`. */
+uint32_t blocks_each(const cuda_batch *b, uint32_t at_a_time, uint32_t most)
 {
-    return step == bale_float::STEP_PLANES || step == bale_float::STEP_ROWS_AGAIN
-               ? its.inner_planes
-               : step != bale_float::STEP_PLANES_ONLY || its.planes;
+    const uint32_t share = (at_a_time + b->frame_count - 1) / b->frame_count;
+
+    return share < most ? share : most;
+}
+
+cudaError_t learn_type(const cuda_batch *b)
+{
+    return bale_launch::start(bale_float::learn_type, FLOAT_SIZES * b->frame_count,
+                              bale_float::THREADS, 0, b->stream, b->chunks, b->frames, b->lists);
+}
+
+cudaError_t learn_along(const cuda_batch *b)
+{
+    const uint32_t each = blocks_each(b, 2 * MULTIPROCESSORS, FLOAT_EXPONENTS);
+
+    return bale_launch::start_in_turn(bale_float::learn_along, b->frame_count * each,
+                                      bale_float::ALONG_THREADS, 0, b->stream, b->chunks, b->frames,
+                                      b->lists, b->frame_count, b->count, each);
+}
+
+cudaError_t learn_rows(const cuda_batch *b)
+{
+    return bale_launch::start_in_turn(bale_float::learn_rows, b->frame_count,
+                                      threads_of(b->frame_count), sizeof(learn_rows_shared),
+                                      b->stream, b->frames, b->lists);
+}
+
+cudaError_t try_step(const cuda_batch *b, const trial &t)
+{
+    const uint32_t each = blocks_each(b, 2 * bale_float::STEP_BLOCKS * MULTIPROCESSORS,
+                                      t.tasks() / (bale_float::STEP_THREADS / 32));
+
+    return bale_launch::start_in_turn(bale_float::try_step, b->frame_count * each,
+                                      bale_float::STEP_THREADS, 0, b->stream, b->lists, t, each);
+}
+
+/* What is tried once rows are known: few launches with much in them, or less work in more. */
+cudaError_t try_ahead(const cuda_batch *b, const unknown &its)
+{
+    const trial rows = {{bale_float::TRY_ROWS, bale_float::TRY_PLANES}, 0, bale_float::STEP_ROWS};
+    const trial planes = {{bale_float::TRY_PLANES, bale_float::TRY_LAST},
+                          bale_float::TRY_ROWS_AGAIN - bale_float::TRY_PLANES,
+                          bale_float::STEP_PLANES};
+
+    return bale_launch::in_order(
+        [=] { return try_step(b, rows); },
+        [=] { return its.inner_planes ? try_step(b, planes) : cudaSuccess; });
+}
+
+/* Attempts from `first` to `end`, in no parts. */
+trial whole(uint32_t first, uint32_t end, uint32_t step)
+{
+    return {{first, end}, end - first, step};
+}
+
+cudaError_t try_in_order(const cuda_batch *b, const unknown &its)
+{
+    const trial rows =
+        whole(bale_float::TRY_ROWS, bale_float::TRY_PLANES_ONLY, bale_float::STEP_ROWS);
+    const trial planes =
+        whole(bale_float::TRY_PLANES, bale_float::TRY_ROWS_AGAIN, bale_float::STEP_PLANES);
+    const trial again =
+        whole(bale_float::TRY_ROWS_AGAIN, bale_float::TRY_LAST, bale_float::STEP_ROWS_AGAIN);
+    const trial planes_only =
+        whole(bale_float::TRY_PLANES_ONLY, bale_float::TRY_PLANES, bale_float::STEP_PLANES_ONLY);
+
+    return bale_launch::in_order(
+        [=] { return try_step(b, rows); },
+        [=] { return its.inner_planes ? try_step(b, planes) : cudaSuccess; },
+        [=] { return its.inner_planes ? try_step(b, again) : cudaSuccess; },
+        [=] { return its.planes ? try_step(b, planes_only) : cudaSuccess; });
 }
 
 /* The layouts of all frames. */
 cudaError_t learn(const cuda_batch *b)
 {
-    const unsigned threads =
-        b->frame_count > FEW_FRAMES ? bale_float::THREADS : bale_float::THREADS_MAX;
     const unknown its = find_unknown(b);
-    cudaError_t error = bale_launch::start(bale_float::begin, b->frame_count, threads,
-                                           sizeof(bale_float::begin_shared), b->stream, b->chunks,
-                                           b->frames, b->lists);
+    const trial last = whole(bale_float::TRY_LAST, bale_float::TRIES, bale_float::STEP_LAST);
 
-    for (uint32_t step = 0; step < bale_float::STEPS && !error; step++) {
-        if (step == bale_float::STEP_ROWS && its.rows)
-            error = bale_launch::start_in_turn(bale_float::learn_rows, b->frame_count, threads,
-                                               sizeof(row_shared), b->stream, b->chunks, b->frames,
-                                               b->lists);
-        if (!error && may_have(its, step))
-            error = try_step(b, step);
-    }
-    return error;
+    return bale_launch::in_order([=] { return its.types ? learn_type(b) : cudaSuccess; },
+                                 [=] { return learn_along(b); },
+                                 [=] { return its.rows ? learn_rows(b) : cudaSuccess; },
+                                 [=] {
+                                     return b->frame_count <= bale_float::AHEAD_FRAMES
+                                                ? try_ahead(b, its)
+                                                : try_in_order(b, its);
+                                 },
+                                 [=] { return try_step(b, last); });
 }
 
 cudaError_t clear_work(const cuda_batch *b)
@@ -123,12 +178,12 @@ cudaError_t encode(const cuda_batch *b)
     const bool is_long = bale_cuda_has_long_chunks(b);
     const size_t shared = sizeof(encode_shared) - (is_long ? 0 : bale_float::HALO_BYTES);
 
-    return bale_launch::in_order(
-        [=] { return is_long ? clear_work(b) : cudaSuccess; }, [=] { return learn(b); },
-        [=] {
-            return bale_launch::start_in_turn(bale_float::encode, b->count, bale_float::THREADS,
-                                              shared, b->stream, b->chunks, b->lists, is_long);
-        });
+    return bale_launch::in_order([=] { return learn(b); },
+                                 [=] {
+                                     return bale_launch::start_in_turn(
+                                         bale_float::encode, b->count, threads_of(b->count), shared,
+                                         b->stream, b->chunks, b->lists, is_long);
+                                 });
 }
 
 cudaError_t decode(const cuda_batch *b)

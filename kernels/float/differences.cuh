@@ -41,9 +41,9 @@ struct row_pieces {
 __device__ inline row_pieces pieces_of(uint32_t count, uint32_t stride, uint32_t order)
 {
     const uint32_t rows = (count + stride - 1) / stride;
-    const uint32_t one = max(THREADS / stride, 1u), two = max(2 * THREADS / stride, 1u);
+    const uint32_t one = max(blockDim.x / stride, 1u), two = max(2 * blockDim.x / stride, 1u);
     const uint32_t of_one = (rows + one - 1) / one + order, of_two = (rows + two - 1) / two + order;
-    const uint32_t pieces = stride <= THREADS && of_one <= 2 * of_two ? one : two;
+    const uint32_t pieces = stride <= blockDim.x && of_one <= 2 * of_two ? one : two;
     const uint32_t each = max((rows + pieces - 1) / pieces, 2 * ORDER_MAX);
 
     return {rows, each, min(stride, count) * ((rows + each - 1) / each)};
@@ -72,8 +72,8 @@ __device__ inline void subtract_rows(T *values, uint32_t count, uint32_t stride,
     const row_pieces p = pieces_of(count, stride, order);
     const uint32_t columns = min(stride, count);
 
-    for (uint32_t round = (p.tasks + THREADS - 1) / THREADS; round-- > 0;) {
-        const uint32_t task = round * THREADS + threadIdx.x, piece = task / columns;
+    for (uint32_t round = (p.tasks + blockDim.x - 1) / blockDim.x; round-- > 0;) {
+        const uint32_t task = round * blockDim.x + threadIdx.x, piece = task / columns;
         const uint32_t column = task % columns, first = piece * p.each;
         const uint32_t end = task < p.tasks ? min(first + p.each, p.rows) : 0;
         const uint32_t begin = first > 0 ? first - order : 0;

@@ -6,9 +6,10 @@
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/shared.cuh"
-#include "kernels/codec/tickets.cuh"
 #include "kernels/codec/turn.cuh"
 #include "kernels/float/cells.cuh"
+#include "kernels/float/share.cuh"
+#include "kernels/float/steps.cuh"
 
 namespace bale_float
 {
@@ -18,31 +19,12 @@ struct group_places {
     uint32_t planes_at[BLOCKS_MAX];
 };
 
-/* What a cell adds to its chunk, in the cell's working memory: bytes of deltas and planes, and bits
- * behind the planes; the first eight of these. */
-struct share {
-    uint32_t deltas, planes, bits, first_bits;
-};
-
-/* In each cell's working memory; zeros at first. */
-struct cell_work {
-    uint32_t next;      /* of the first cell: the next block's turn */
-    uint32_t published; /* 1: what the cell adds is there */
-    share its;
-};
-static_assert(sizeof(cell_work) <= BALE_CUDA_WORK, "in each cell's working memory");
-static_assert(FLOAT_CHUNK / BALE_CUDA_CELL <= bale_tickets::TOGETHER, "a chunk's cells");
-
-__device__ inline cell_work *work_of(const cuda_lists &lists, uint32_t c)
-{
-    return (cell_work *)(lists.work + (size_t)c * BALE_CUDA_WORK);
-}
-
 struct encode_shared {
     group_places groups;
     uint32_t marks[2][MARKS_MAX];
     warp_values room;
     uint32_t first_bits, ticket;
+    chosen_layout layout;
     share shares[FLOAT_CHUNK / BALE_CUDA_CELL]; /* of the chunk's cells */
     /* And a vector before them, and one behind, which are read; a halo only of chunks of
      * several. */
@@ -64,8 +46,8 @@ __device__ inline void find_needs(group_places *groups, T *values, const cell &a
     const uint32_t blocks = (at.count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
     uint8_t *needs = (uint8_t *)groups->widths;
 
-    for (uint32_t round = (8 * blocks + THREADS - 1) / THREADS; round-- > 0;) {
-        const uint32_t g = round * THREADS + threadIdx.x;
+    for (uint32_t round = (8 * blocks + blockDim.x - 1) / blockDim.x; round-- > 0;) {
+        const uint32_t g = round * blockDim.x + threadIdx.x;
         group<T> x = {};
         if (g * FLOAT_GROUP < at.count)
             x = subtract_along(values, g, g == 0 && at.first == 0, order);
@@ -88,7 +70,7 @@ __device__ inline void pack_planes(const group_places *groups, T *values, uint32
 {
     const uint32_t there = (count + FLOAT_GROUP - 1) / FLOAT_GROUP;
 
-    for (uint32_t first = 0; first < there; first += THREADS) {
+    for (uint32_t first = 0; first < there; first += blockDim.x) {
         const uint32_t g = first + threadIdx.x;
         planes<T> p = {};
         uint32_t width = 0;
@@ -307,17 +289,28 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const float_layout &l,
     return length;
 }
 
-/* By a block: the layout of a cell's chunk. False: there is none. */
-__device__ inline bool encode_layout(const cuda_chunk &chunk, const cuda_lists &lists,
-                                     float_layout *l)
+/* By a block: the layout of cell c's chunk. The block of the frame's first cell writes the part. */
+__device__ inline const chosen_layout &find_layout(encode_shared *s, const cuda_lists &lists,
+                                                   uint32_t frame, uint32_t c)
 {
-    return chunk.whole <= FLOAT_CHUNK &&
-           read_part(lists.parts + (size_t)chunk.frame * BALE_CUDA_PART,
-                     lists.made[chunk.frame].length, l);
+    lesson *from = lesson_of(lists, frame);
+    last_step *last = (last_step *)s->values;
+
+    load_last(last, from);
+    if (threadIdx.x < 32) {
+        const chosen_layout chosen = layout_of(last);
+        if (bale_warp::lane() == 0)
+            s->layout = chosen;
+        if (last->known.its.raw == lists.raw + (size_t)c * BALE_CUDA_CELL)
+            write_part(from, chosen, &lists.made[frame]);
+    }
+    __syncthreads();
+    return s->layout;
 }
 
-/* A block for each cell. by_ticket: there are chunks of several. */
-__global__ void __launch_bounds__(THREADS, 2)
+/* A block for each cell, of THREADS or THREADS_MAX threads. by_ticket: there are chunks of
+ * several. */
+__global__ void __launch_bounds__(THREADS_MAX, 1)
     encode(const cuda_chunk *chunks, cuda_lists lists, bool by_ticket)
 {
     bale_turn::await();
@@ -327,10 +320,11 @@ __global__ void __launch_bounds__(THREADS, 2)
     const cuda_chunk chunk = chunks[c];
     const target to = {lists.raw + (size_t)chunk.first * BALE_CUDA_CELL, chunk.whole, chunk.limit,
                        lists.packed + chunk.first * lists.packed_cell};
+    const chosen_layout &chosen = find_layout(s, lists, chunk.frame, c);
+    const float_layout l = chosen.its;
     uint32_t length = 0;
-    float_layout l;
 
-    if (encode_layout(chunk, lists, &l))
+    if (chosen.has && chunk.whole <= FLOAT_CHUNK)
         length = l.size_log2 == 1   ? encode_cell<uint16_t>(s, l, lists, chunk, c, to)
                  : l.size_log2 == 2 ? encode_cell<uint32_t>(s, l, lists, chunk, c, to)
                                     : encode_cell<uint64_t>(s, l, lists, chunk, c, to);

@@ -99,7 +99,7 @@ __device__ inline void put_raw_bits(const float_map &map, const pattern_source &
     uint32_t at = begin + before, first = mine.first + vector<T>::VALUES * bale_warp::lane();
     vector<T> next = load_patterns<T>(from, first, mine.end);
 
-    for (uint32_t k = threadIdx.x; k <= (begin + total) / 32; k += THREADS)
+    for (uint32_t k = threadIdx.x; k <= (begin + total) / 32; k += blockDim.x)
         words[k] = 0;
     __syncthreads();
     for (uint32_t tile = mine.first; tile < mine.end; tile += 32 * vector<T>::VALUES) {

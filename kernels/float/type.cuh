@@ -13,40 +13,61 @@ constexpr uint32_t TYPE_BEHIND = 40;   /* bytes behind a window: lead, and FLOAT
 constexpr uint32_t SHIFT_FIRST = 8192; /* bytes in which an odd element is looked for first */
 constexpr uint32_t TYPE_WORDS = (FLOAT_TYPE_BYTES + TYPE_BEHIND) / 4;
 
+/* The types of one size of elements, of which there are twice as many as bytes in the largest. */
 struct type_shared {
+    static constexpr uint32_t MOST = 2 * sizeof(uint64_t);
     uint32_t windows[FLOAT_TYPE_WINDOWS][TYPE_WORDS];
-    unsigned long long bits[TYPES][FLOAT_TYPE_WINDOWS]; /* those that a window's patterns have */
-    uint16_t decimals[TYPES];                           /* their E; 0: they are none */
-    uint32_t costs[TYPES][FLOAT_APART][FLOAT_KINDS];
+    unsigned long long bits[MOST][FLOAT_TYPE_WINDOWS]; /* those that a window's patterns have */
+    uint32_t may_be;                                   /* bit n: type n may be decimals */
+    uint32_t digits[MOST];                             /* bit d: they have d digits */
+    uint32_t costs[MOST][FLOAT_APART][FLOAT_KINDS];
 };
 
-/* By a warp, with an element of each lane: E of decimals with the least number of digits that
- * nearly all numbers of these have behind the point; 0: there is none. */
-template <typename T> __device__ inline uint32_t find_decimals(T probed)
+/* A pattern by which decimals are found. */
+template <typename T> struct probe {
+    static constexpr uint32_t BIAS = (1u << (element<T>::BITS - 2 - element<T>::MANTISSA)) - 1;
+    static constexpr uint32_t BELOW =
+        sizeof(T) == 4 ? 34 : 50; /* 2^-BELOW has less than one unit */
+    T pattern;
+    bool is_number, may_be;
+
+    __device__ explicit probe(T from) : pattern(from)
+    {
+        const T m = magnitude(from, 0);
+        const uint32_t e = (uint32_t)(m >> element<T>::MANTISSA);
+
+        is_number = m != 0 && e <= 2 * BIAS;
+        may_be = !is_number || (e >= BIAS - BELOW && e < BIAS + element<T>::MANTISSA);
+    }
+};
+
+/* By a warp: whether something holds for nearly all lanes. */
+__device__ inline bool nearly_all(bool is)
 {
     static_assert(FLOAT_PROBED == 32, "an element for each lane");
-    constexpr uint32_t BIAS = (1u << (element<T>::BITS - 2 - element<T>::MANTISSA)) - 1;
-    constexpr uint32_t BELOW = sizeof(T) == 4 ? 34 : 50; /* 2^-BELOW has less than one unit */
-    const T m = magnitude(probed, 0);
-    const uint32_t e = (uint32_t)(m >> element<T>::MANTISSA);
-    const bool is_number = m != 0 && e <= 2 * BIAS;
-    const bool may_be = !is_number || (e >= BIAS - BELOW && e < BIAS + element<T>::MANTISSA);
-    float_layout l = {};
 
-    if (__popc(__ballot_sync(bale_warp::ALL, !may_be)) > FLOAT_UNFIT)
-        return 0;
+    return __popc(__ballot_sync(bale_warp::ALL, !is)) <= FLOAT_UNFIT;
+}
+
+/* By a warp, with an element of each lane: whether nearly all of them are numbers with no more than
+ * so many digits behind the point. */
+template <typename T> __device__ inline bool are_decimals(const probe<T> &its, uint32_t digits)
+{
+    float_layout l = {};
+    T unused = 0;
+
     l.size_log2 = element<T>::SIZE_LOG2;
     l.is_float = true;
-    for (uint32_t digits = 0; digits <= FLOAT_DIGITS; digits++) {
-        T unused = 0;
-        l.exponent = (uint16_t)(FLOAT_DECIMAL | digits);
-        if (!map_has(l, l.exponent))
-            break;
-        const bool is = decimal_of(map_of<T>(l), is_number ? probed : (T)0, &unused);
-        if (__popc(__ballot_sync(bale_warp::ALL, !is)) <= FLOAT_UNFIT)
-            return l.exponent;
-    }
-    return 0;
+    l.exponent = (uint16_t)(FLOAT_DECIMAL | digits);
+    if (!nearly_all(its.may_be) || !map_has(l, l.exponent))
+        return false;
+    return nearly_all(decimal_of(map_of<T>(l), its.is_number ? its.pattern : (T)0, &unused));
+}
+
+/* E of decimals with the least of these numbers of digits; 0: there is none. */
+__device__ inline uint32_t decimals_of(uint32_t digits)
+{
+    return digits != 0 ? FLOAT_DECIMAL | (uint32_t)(__ffs((int)digits) - 1) : 0;
 }
 
 /* The n-th type, an integer's, in the order in which the first of equal ones is taken. */
@@ -72,36 +93,50 @@ __device__ inline uint32_t most_apart(uint32_t type)
 /* The first type with elements like T. */
 template <typename T> constexpr uint32_t FIRST_TYPE = sizeof(T) == 4 ? 0 : sizeof(T) == 8 ? 8 : 24;
 
-/* By a block: which types of elements like T may be decimals, a warp for each. */
-template <typename T> __device__ inline void find_type_decimals(type_shared *s)
+/* By a warp: an element of each lane of the n-th type like T. */
+template <typename T> __device__ inline probe<T> probe_of(const type_shared *s, uint32_t n)
 {
     constexpr uint32_t COUNT = FLOAT_TYPE_BYTES / sizeof(T);
+    const float_layout its = type_of(FIRST_TYPE<T> + n);
     const uint32_t k = bale_warp::lane();
+    const uint8_t *window = (const uint8_t *)s->windows[k * FLOAT_TYPE_WINDOWS / FLOAT_PROBED];
+    const uint32_t at = its.lead + FLOAT_PROBE_STEP * k % COUNT * (uint32_t)sizeof(T);
 
-    for (uint32_t n = threadIdx.x / 32; n < 2 * sizeof(T); n += warps()) {
-        const float_layout its = type_of(FIRST_TYPE<T> + n);
-        const uint8_t *window = (const uint8_t *)s->windows[k * FLOAT_TYPE_WINDOWS / FLOAT_PROBED];
-        const uint32_t at = its.lead + FLOAT_PROBE_STEP * k % COUNT * (uint32_t)sizeof(T);
-        const uint32_t found = find_decimals(load_element<T>(window + at, its.big_endian));
-        if (k == 0)
-            s->decimals[FIRST_TYPE<T> + n] = (uint16_t)found;
+    return probe<T>(load_element<T>(window + at, its.big_endian));
+}
+
+/* By a block: which types of elements like T may be decimals. First a warp asks for each of them
+ * whether it may be, then each warp tries a number of digits. */
+template <typename T> __device__ inline void find_type_decimals(type_shared *s)
+{
+    static_assert(THREADS / 32 == FLOAT_DIGITS + 1 && THREADS / 32 >= type_shared::MOST,
+                  "a warp for each type, and for each number of digits");
+    const uint32_t warp = threadIdx.x / 32;
+
+    if (warp < 2 * sizeof(T) && nearly_all(probe_of<T>(s, warp).may_be) && bale_warp::lane() == 0)
+        atomicOr(&s->may_be, 1u << warp);
+    __syncthreads();
+    for (uint32_t left = s->may_be; left != 0; left &= left - 1) {
+        const uint32_t n = (uint32_t)__ffs((int)left) - 1;
+        if (are_decimals(probe_of<T>(s, n), warp) && bale_warp::lane() == 0)
+            atomicOr(&s->digits[n], 1u << warp);
     }
+    __syncthreads();
 }
 
 /* A group of a window with a type of elements like T. There are as many as threads. */
 template <typename T> struct type_task {
     static constexpr uint32_t GROUPS = FLOAT_TYPE_BYTES / FLOAT_GROUP / sizeof(T);
-    static constexpr uint32_t FIRST = FIRST_TYPE<T>;
     static_assert(2 * sizeof(T) * FLOAT_TYPE_WINDOWS * GROUPS == THREADS, "one for each thread");
-    uint32_t type, window, group;
+    uint32_t type, window, group; /* the type by its number among these */
     T at[FLOAT_GROUP + FLOAT_APART];
 
     __device__ explicit type_task(const type_shared *s)
     {
         group = threadIdx.x % GROUPS;
         window = threadIdx.x / GROUPS % FLOAT_TYPE_WINDOWS;
-        type = FIRST + threadIdx.x / GROUPS / FLOAT_TYPE_WINDOWS;
-        const float_layout its = type_of(type);
+        type = threadIdx.x / GROUPS / FLOAT_TYPE_WINDOWS;
+        const float_layout its = type_of(FIRST_TYPE<T> + type);
         const uint8_t *from = (const uint8_t *)s->windows[window] + its.lead;
         for (unsigned i = 0; i < FLOAT_GROUP + FLOAT_APART; i++)
             at[i] = load_element<T>(from + (group * FLOAT_GROUP + i) * sizeof(T), its.big_endian);
@@ -150,7 +185,7 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
 #pragma unroll
         for (unsigned apart = 1; apart <= FLOAT_APART; apart++) {
             T all = 0;
-            if (apart > most_apart(task.type))
+            if (apart > most_apart(FIRST_TYPE<T> + task.type))
                 break;
 #pragma unroll
             for (unsigned i = 0; i < FLOAT_GROUP; i++) {
@@ -165,62 +200,73 @@ template <typename T> __device__ inline void find_type_costs(type_shared *s)
             atomicAdd(&s->costs[task.type][apart - 1][is_float],
                       length > zeros ? length - zeros : 0u);
         }
-    if (sizeof(T) > 2 && s->decimals[task.type] > 0)
+    if (sizeof(T) > 2 && s->digits[task.type] != 0)
         atomicAdd(&s->costs[task.type][0][FLOAT_AS_DECIMALS],
-                  cost_as_decimals(task, s->decimals[task.type]));
+                  cost_as_decimals(task, decimals_of(s->digits[task.type])));
 }
 
-/* What type n / 2 costs: floats, which may be decimals, come first. Elements that are not
- * neighbours count a sixteenth more, and so do those that do not begin with the chunk. */
-__device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
+/* What type n / 2 of those like T costs: floats, which may be decimals, come first. Elements that
+ * are not neighbours count a sixteenth more, and so do those that do not begin with the chunk. */
+template <typename T> __device__ inline uint32_t type_cost(const type_shared *s, uint32_t n)
 {
     const bool is_float = n % 2 == 0;
     const uint32_t kind = is_float ? FLOAT_AS_FLOATS : FLOAT_AS_INTEGERS;
+    const uint32_t type = FIRST_TYPE<T> + n / 2;
     uint32_t least = s->costs[n / 2][0][kind];
 
-    for (uint32_t k = 1; k < most_apart(n / 2); k++)
+    for (uint32_t k = 1; k < most_apart(type); k++)
         least = min(least, s->costs[n / 2][k][kind] + s->costs[n / 2][k][kind] / 16);
-    if (is_float && s->decimals[n / 2] > 0)
+    if (is_float && s->digits[n / 2] != 0)
         least = min(least, s->costs[n / 2][0][FLOAT_AS_DECIMALS]);
-    return type_of(n / 2).lead > 0 ? least + least / 16 : least;
+    return type_of(type).lead > 0 ? least + least / 16 : least;
 }
 
-/* By a block: the type that costs least. */
-__device__ inline float_layout find_type(type_shared *s, const uint8_t *raw, uint32_t length,
-                                         warp_values *room)
+/* By a block: loads the windows in which types are tried. */
+__device__ inline void load_windows(type_shared *s, const uint8_t *raw, uint32_t length)
 {
     const uint64_t range = length - FLOAT_TYPE_BYTES - TYPE_BEHIND;
 
-    for (uint32_t k = threadIdx.x; k < FLOAT_TYPE_WINDOWS * TYPE_WORDS; k += blockDim.x) {
+    for (uint32_t k = threadIdx.x; k < FLOAT_TYPE_WINDOWS * TYPE_WORDS; k += THREADS) {
         const uint32_t v = k / TYPE_WORDS;
         const uint32_t at = (uint32_t)(range * v / (FLOAT_TYPE_WINDOWS - 1) / 8 * 8);
         s->windows[v][k % TYPE_WORDS] = ((const uint32_t *)(raw + at))[k % TYPE_WORDS];
     }
-    for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_TYPE_WINDOWS; k += blockDim.x)
-        s->bits[k / FLOAT_TYPE_WINDOWS][k % FLOAT_TYPE_WINDOWS] = 0;
-    for (uint32_t k = threadIdx.x; k < TYPES * FLOAT_APART * FLOAT_KINDS; k += blockDim.x)
+    for (uint32_t k = threadIdx.x; k < sizeof s->bits / sizeof **s->bits; k += THREADS)
+        (&s->bits[0][0])[k] = 0;
+    for (uint32_t k = threadIdx.x; k < sizeof s->costs / sizeof ***s->costs; k += THREADS)
         (&s->costs[0][0][0])[k] = 0;
-    if (threadIdx.x < TYPES)
-        s->decimals[threadIdx.x] = 0;
+    if (threadIdx.x < type_shared::MOST)
+        s->digits[threadIdx.x] = s->may_be = 0;
     __syncthreads();
-    find_type_decimals<uint32_t>(s);
-    find_type_decimals<uint64_t>(s);
-    if (threadIdx.x < THREADS) {
-        find_type_bits<uint32_t>(s);
-        find_type_bits<uint64_t>(s);
-        find_type_bits<uint16_t>(s);
-    }
-    __syncthreads();
-    if (threadIdx.x < THREADS) {
-        find_type_costs<uint32_t>(s);
-        find_type_costs<uint64_t>(s);
-        find_type_costs<uint16_t>(s);
-    }
-    __syncthreads();
+}
+
+/* By a block of THREADS: the keys of the types like T, the least of which wins. */
+template <typename T>
+__device__ inline void try_types(type_shared *s, const uint8_t *raw, uint32_t length,
+                                 uint32_t keys[2 * TYPES])
+{
     const uint32_t n = threadIdx.x;
-    const uint32_t best =
-        least_of_all(n < 2 * TYPES ? type_cost(s, n) << 6 | n : UINT32_MAX, room) & 63;
+
+    load_windows(s, raw, length);
+    if (sizeof(T) > 2)
+        find_type_decimals<T>(s);
+    find_type_bits<T>(s);
+    __syncthreads();
+    find_type_costs<T>(s);
+    __syncthreads();
+    if (n < 4 * sizeof(T))
+        keys[2 * FIRST_TYPE<T> + n] = type_cost<T>(s, n) << 6 | (2 * FIRST_TYPE<T> + n);
+}
+
+/* By a warp: the type with the least key. */
+__device__ inline float_layout least_type(const uint32_t keys[2 * TYPES])
+{
+    static_assert(2 * TYPES > 32 && 2 * TYPES <= 64, "two for each lane");
+    const uint32_t k = bale_warp::lane();
+    const uint32_t key = min(keys[k], k + 32 < 2 * TYPES ? keys[k + 32] : UINT32_MAX);
+    const uint32_t best = ~__reduce_max_sync(bale_warp::ALL, ~key) & 63;
     float_layout type = type_of(best / 2);
+
     type.is_float = best % 2 == 0;
     return type;
 }

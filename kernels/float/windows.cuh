@@ -16,14 +16,17 @@ struct extent {
     uint32_t chunk; /* bytes */
 };
 
-/* Attempts that do not depend on each other, at most. */
-constexpr uint32_t ATTEMPTS_MAX = FLOAT_EXPONENTS;
-
-/* Of an attempt. */
+/* What an attempt costs. */
 struct attempt_costs {
-    uint32_t groups[FLOAT_PLANES][FLOAT_ORDERS][FLOAT_ORDERS]; /* bytes, by orders along z, y, x */
-    uint32_t bits;                                             /* raw ones */
+    /* Bytes, by orders along y and x; for each pair of windows WAS_TRIED is added, so that orders
+     * that were not tried have 0. */
+    uint32_t groups[FLOAT_ORDERS][FLOAT_ORDERS];
+    uint32_t bits; /* raw ones */
 };
+constexpr uint32_t WAS_TRIED = 1u << 24;
+static_assert(FLOAT_WINDOWS * FLOAT_BLOCK * sizeof(uint64_t) < WAS_TRIED &&
+                  FLOAT_WINDOWS < UINT32_MAX / WAS_TRIED,
+              "both fit");
 
 /* What is known so far; the same in all threads. */
 struct choice {
@@ -46,19 +49,10 @@ __device__ inline window_place window_at(const extent &e, const float_layout &l,
     return {e.raw + chunk + l.lead, min((from - chunk) >> l.size_log2, count - FLOAT_BLOCK)};
 }
 
-/* What is tried: an exponent, strides, and orders. */
+/* What is tried: an exponent, strides, and orders; one along z. */
 struct attempt {
     uint32_t exponent, row, plane;
     float_range range;
-
-    /* The part of it with order y along rows. False: it has none. */
-    __device__ bool take_part(uint32_t y)
-    {
-        const bool has = y >= range.least[1] && y <= range.most[1];
-
-        range.least[1] = range.most[1] = (uint8_t)y;
-        return has;
-    }
 };
 
 /* A warp has two windows, and a lane four elements of one. */
@@ -96,21 +90,28 @@ __device__ inline void fill_exceptions(lane_values<T> *q, const bool is[LANE_ELE
     }
 }
 
-/* By a warp: a lane's integers of patterns from `first` on, where it has some; *bits is its share
- * of the bits that they have besides. */
-template <typename T>
-__device__ inline lane_values<T> map_lane(const float_map &map, const uint8_t *first,
-                                          bool big_endian, bool is_there, uint32_t *bits)
+/* By a thread: a lane's patterns from `first` on. */
+template <typename T> __device__ inline lane_values<T> load_lane(const uint8_t *first)
 {
     const bool is_aligned = (uintptr_t)first % sizeof(T) == 0;
-    lane_values<T> q = {};
+    lane_values<T> x;
+
+#pragma unroll
+    for (uint32_t k = 0; k < LANE_ELEMENTS; k++)
+        x.at[k] =
+            is_aligned ? ((const T *)first)[k] : load_element<T>(first + k * sizeof(T), false);
+    return x;
+}
+
+/* By a warp: the integers of a lane's patterns, zeros where there are none; *bits is its share of
+ * the bits that they have besides. */
+template <typename T>
+__device__ inline lane_values<T> map_lane(const float_map &map, lane_values<T> q, bool big_endian,
+                                          bool is_there, uint32_t *bits)
+{
     bool is[LANE_ELEMENTS] = {};
 
     *bits = 0;
-#pragma unroll
-    for (uint32_t k = 0; k < LANE_ELEMENTS && is_there; k++)
-        q.at[k] =
-            is_aligned ? ((const T *)first)[k] : load_element<T>(first + k * sizeof(T), false);
 #pragma unroll
     for (uint32_t k = 0; k < LANE_ELEMENTS && is_there; k++) {
         unsigned its;
@@ -148,7 +149,7 @@ __device__ inline void try_along(lane_values<T> x, const float_range &range, uin
 #pragma unroll 1
     for (uint32_t order = 0; order <= range.most[0]; order++) {
         if (order >= range.least[0]) {
-            const uint32_t its = groups_of(x);
+            const uint32_t its = groups_of(x) + WAS_TRIED;
             *cost += bale_warp::lane() == first + order ? its : 0;
         }
         const T before = (T)__shfl_up_sync(bale_warp::ALL, (S)x.at[LANE_ELEMENTS - 1], 1);
@@ -165,40 +166,68 @@ __device__ inline uint32_t binomial(uint32_t n, uint32_t k)
     return k == 0 || k == n ? 1 : n;
 }
 
-/* By a warp: tries orders in two windows, one of them along z. Rows and planes before them are looked
- * at as far as the chunk has them. is_first: of an attempt's parts, whose raw bits count once. */
+/* A lane's elements of a window, and those of rows and planes before it, as far as the chunk has
+ * them. */
+struct lane_rows {
+    const uint8_t *own;
+    uint32_t row, plane;   /* elements */
+    uint32_t rows, planes; /* that are there */
+
+    __device__ bool has(uint32_t y, uint32_t z) const
+    {
+        return y <= rows && z <= planes;
+    }
+
+    template <typename T> __device__ lane_values<T> load(uint32_t y, uint32_t z) const
+    {
+        return has(y, z) ? load_lane<T>(own - (size_t)(z * plane + y * row) * sizeof(T))
+                         : lane_values<T>{};
+    }
+};
+
+template <typename T>
+__device__ inline lane_rows rows_of(const extent &e, const float_layout &l, uint32_t windows,
+                                    const attempt &its)
+{
+    const window_place at = window_at(e, l, 2 * windows + bale_warp::lane() / WINDOW_LANES);
+    const float_range &range = its.range;
+    const uint32_t rows = its.row == 0 ? 0 : min(at.first / its.row, (uint32_t)range.most[1]);
+    const uint32_t left = at.first - rows * its.row;
+    const uint32_t planes = its.plane == 0 ? 0 : min(left / its.plane, (uint32_t)range.most[2]);
+
+    return {at.chunk + (size_t)(at.first + LANE_ELEMENTS * lane_of_window()) * sizeof(T), its.row,
+            its.plane, rows, planes};
+}
+
+/* By a warp: tries orders of an attempt in two windows. is_first: of its parts, whose raw bits
+ * count once. */
 template <typename T>
 __device__ inline void try_windows(attempt_costs *costs, const extent &e, const float_layout &l,
                                    const float_map &map, uint32_t windows, const attempt &its,
-                                   bool is_first)
+                                   const float_range &range, bool is_first)
 {
     using S = typename wide<T>::type;
     static_assert(FLOAT_ORDERS * FLOAT_ORDERS <= 32, "a lane for each pair of orders");
-    const float_range &range = its.range;
-    const uint32_t row = its.row, plane = its.plane, lane = bale_warp::lane();
-    const window_place at = window_at(e, l, 2 * windows + lane / WINDOW_LANES);
-    const uint32_t rows = row == 0 ? 0 : min(at.first / row, (uint32_t)range.most[1]);
-    const uint32_t left = at.first - rows * row;
-    const uint32_t planes = plane == 0 ? 0 : min(left / plane, (uint32_t)range.most[2]);
-    const uint8_t *own =
-        at.chunk + (size_t)(at.first + LANE_ELEMENTS * lane_of_window()) * sizeof(T);
-
-    const uint32_t z = range.most[2], passes = min(z, planes);
-    lane_values<T> rows_at[FLOAT_ORDERS] = {};
+    const uint32_t lane = bale_warp::lane(), z = range.most[2];
+    const lane_rows from = rows_of<T>(e, l, windows, its);
+    lane_values<T> rows_at[FLOAT_ORDERS] = {}, next = from.load<T>(range.most[1], 0);
     uint32_t cost = 0;
 
-    /* Not unrolled: where few frames are tried, much of the time goes to loading instructions. */
+    /* Not unrolled: where few frames are tried, much of the time goes to loading instructions. The
+     * next patterns come while integers are made of these. */
 #pragma unroll 1
     for (uint32_t y = range.most[1] + 1u; y-- > 0;) {
         lane_values<T> sum = {};
 #pragma unroll 1
         for (uint32_t k = 0; k <= z; k++) {
             uint32_t bits;
-            const bool is_there = y <= rows && k <= passes;
-            const lane_values<T> q =
-                map_lane<T>(map, own - (size_t)(is_there ? k * plane + y * row : 0) * sizeof(T),
-                            l.big_endian, is_there, &bits);
-            const S times = k % 2 != 0 ? (S)0 - (S)binomial(passes, k) : binomial(passes, k);
+            const bool is_there = from.has(y, k), is_end = k == z;
+            const lane_values<T> patterns = next;
+            if (!is_end || y > 0)
+                next = from.load<T>(y - is_end, is_end ? 0 : k + 1);
+            const lane_values<T> q = map_lane<T>(map, patterns, l.big_endian, is_there, &bits);
+            const S times =
+                k % 2 != 0 ? (S)0 - (S)binomial(from.planes, k) : binomial(from.planes, k);
 #pragma unroll
             for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
                 sum.at[n] = (T)(sum.at[n] + (is_there ? (T)(times * q.at[n]) : (T)0));
@@ -221,11 +250,11 @@ __device__ inline void try_windows(attempt_costs *costs, const extent &e, const 
         for (uint32_t j = 0; j + 1 < FLOAT_ORDERS; j++)
 #pragma unroll
             for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
-                if (y + j < rows)
+                if (y + j < from.rows)
                     rows_at[j].at[n] = (T)(rows_at[j].at[n] - rows_at[j + 1].at[n]);
     }
     if (cost > 0)
-        atomicAdd(&costs->groups[z][0][0] + lane, cost);
+        atomicAdd(&costs->groups[0][0] + lane, cost);
 }
 } // namespace bale_float
 
