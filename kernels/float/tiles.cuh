@@ -1,7 +1,7 @@
 /* float on the device: decoding a chunk of several cells, a block for each tile of a cell. What a
  * tile needs of those before it blocks tell each other: along x the levels (sums.cuh) behind the
  * tile, between rows and planes those of each column, in the tile's cell, or, where these do not
- * fit there, all of its integers; and bits. */
+ * fit there or have few rows, all of its integers; and bits. */
 #ifndef BALE_KERNELS_FLOAT_TILES_CUH
 #define BALE_KERNELS_FLOAT_TILES_CUH
 
@@ -187,7 +187,8 @@ __device__ inline void tell_columns(const tile &t, const tile_columns &c, T *val
     }
 }
 
-/* By a block: undoes the passes of an axis whose columns' levels fit into a cell. */
+/* By a block: undoes the passes of an axis whose columns' levels fit into a cell, and have more than
+ * a few rows in a tile: else a thread has many columns, one after the other. */
 template <typename T>
 __device__ inline void add_tile_columns(const tile &t, const tile_axis &axis, T *values,
                                         uint8_t *raw, sum_room *room)
@@ -238,7 +239,7 @@ __device__ inline uint32_t sum_up_column(const tile_axis &axis, const T *values,
     return row;
 }
 
-/* By a block: undoes the passes of an axis with few rows in a chunk. */
+/* By a block: undoes the passes of an axis with few rows in a tile. */
 template <typename T>
 __device__ inline void add_tile_rows(const tile &t, const tile_axis &axis, T *values, uint8_t *raw)
 {
@@ -257,6 +258,8 @@ __device__ inline void add_tile_rows(const tile &t, const tile_axis &axis, T *va
     }
 }
 
+constexpr uint32_t TILE_ROWS_LEAST = 4;
+
 /* By a block: undoes the passes between rows, and between planes. Returns the stage from which on
  * the tiles behind it do not need its cell any more. */
 template <typename T>
@@ -272,7 +275,7 @@ __device__ inline uint32_t add_tile_across(const tile &t, const float_layout &l,
         if (axis.order == 0 || axis.stride >= count)
             continue;
         t.await(t.own + 1, t.tiles, taken);
-        if (axis.order * axis.stride <= t.elements)
+        if (max(axis.order, TILE_ROWS_LEAST) * axis.stride <= t.elements)
             add_tile_columns(t, axis, values, raw, room);
         else
             add_tile_rows(t, axis, values, raw);
