@@ -38,8 +38,8 @@ struct bale_memory {
     bool pinner_left; /* no lock: the thread hangs in pin and was left behind */
 };
 
-/* Under the lock. Bytes that the arena may give out. A quarter of the cap is always its own, however
- * much is counted elsewhere. */
+/* Under the lock. Bytes that the arena may give out. A quarter of the cap is always its own,
+ * however much is counted elsewhere. */
 static inline uint64_t bale_memory_allowance(const struct bale_memory *memory)
 {
     uint64_t counted = memory->counted > 0 ? (uint64_t)memory->counted : 0;

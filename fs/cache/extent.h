@@ -30,8 +30,8 @@ void bale_fill_begin(struct bale_extent *extent, uint64_t blocks);
 /* Ends filling: the blocks become valid if err is BALE_OK. Returns err, or BALE_E_STALE if the
  * extent was detached meanwhile, when it may be freed, or the container has moved. */
 int bale_fill_end(struct bale_extent *extent, uint64_t blocks, int err);
-/* The same for who gives the lock up next: adds to the list those who wait for it, to be woken after
- * that, because they want the lock at once. */
+/* The same for who gives the lock up next: adds to the list those who wait for it, to be woken
+ * after that, because they want the lock at once. */
 int bale_fill_end_quietly(struct bale_extent *extent, uint64_t blocks, int err,
                           struct bale_fill_waiter **waiters);
 void bale_fill_wake(struct bale_fill_waiter *waiters); /* with or without the lock */

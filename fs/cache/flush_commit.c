@@ -85,10 +85,11 @@ static int commit_written(struct bale_flush *flush)
     uint64_t generation;
     int err = put_segments(flush);
 
-    if (err == BALE_OK)
-        err = bale_reserve_commit(file);
-    else
+    if (err != BALE_OK) {
         bale_container_abandon(file->container);
+        return err;
+    }
+    err = bale_reserve_commit(file);
     if (!is_lack(err))
         return err;
     (void)bale_container_trim(file->container);

@@ -74,8 +74,8 @@ void bale_flush_free(struct bale_flush *flush); /* it has no takes */
 void bale_flush_fail(struct bale_flush *flush, int err);
 
 /* After the last frame: ends the transaction and the flush, which is freed. True: the change has
- * the result. False: there was no space for the frames, and the change is to flush again, sparing. On
- * a pool thread, no lock held. */
+ * the result. False: there was no space for the frames, and the change is to flush again, sparing.
+ * On a pool thread, no lock held. */
 bool bale_flush_commit(struct bale_flush *flush);
 
 /* Takes what is dirty: of a stream the whole extents that a commit may show. *taken: NULL if there

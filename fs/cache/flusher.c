@@ -84,9 +84,10 @@ static void unpin_if_scarce(struct bale_volume *volume)
     bale_dispatch_stats(volume->engine, &stats);
     if (!stats.device.kept || stats.device.pinned == 0 || !volume->memory_is_scarce())
         return;
-    bale_log(BALE_LOG_INFO,
-             "memory: the machine or the control group has little left: %llu MiB are unpinned",
-             (unsigned long long)stats.device.pinned >> 20);
+    bale_log(
+        BALE_LOG_INFO,
+        "memory: the machine or the control group has little left: %llu MiB are to be unpinned",
+        (unsigned long long)stats.device.pinned >> 20);
     bale_dispatch_unpin(volume->engine);
 }
 

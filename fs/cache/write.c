@@ -65,8 +65,8 @@ static enum bale_write_progress without_space(struct write_op *op, int lack,
         return BALE_WRITE_DONE;
     }
     if (!op->lacks_space) {
-        /* From here on a thread that frees space tells of it. What was freed before was not told: the
-         * flusher looks for it now. */
+        /* From here on a thread that frees space tells of it. What was freed before was not told:
+         * the flusher looks for it now. */
         op->lacks_space = true;
         atomic_fetch_add(&op->file->volume->lacking_space, 1);
         bale_volume_tell_space(op->file->volume);
@@ -295,6 +295,7 @@ void bale_file_write_by(struct bale_file *file, uint64_t offset, const void *dat
     if (!waiting) {
         write_finish(&op, BALE_E_NOMEM);
     } else if (progress == BALE_WRITE_NEEDS_THREAD) {
+        waiting->parked.lack = BALE_LACKS_FLUSH; /* nobody wakes it */
         bale_pool_submit(file->volume->readers, &waiting->parked.job);
     } else {
         atomic_fetch_add(&file->volume->stats.throttled, 1);

@@ -19,11 +19,11 @@ int bale_attr_read(struct bale_mount *mount, struct bale_node *node, int fd,
                    const struct stat *backing, struct stat *st, double *timeout);
 
 /* Call losing before one of several names of a file is removed, and lost after that, whether it was
- * removed or not. When the kernel gets the reply it takes one off the number of links that it knows.
- * If it has got attributes with the new number before, it then takes a file with one link for a
- * removed one, and link() fails with ENOENT. So until a second after the removal attributes of that
- * file do not change what the kernel knows (bale_attr_get): only the program that asked for them
- * sees them. */
+ * removed or not. When the kernel gets the reply it takes one off the number of links that it
+ * knows. If it has got attributes with the new number before, it then takes a file with one link
+ * for a removed one, and link() fails with ENOENT. So until a second after the removal attributes
+ * of that file do not change what the kernel knows (bale_attr_get): only the program that asked for
+ * them sees them. The second is the mount's: while one such removal runs, no file's begins. */
 void bale_attr_losing_link(struct bale_mount *mount, struct bale_node *node);
 void bale_attr_lost_link(struct bale_mount *mount);
 

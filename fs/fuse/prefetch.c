@@ -31,7 +31,7 @@ static void look_at_disk(struct bale_ahead *ahead, int fd)
 static int open_entry(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
 {
     if (bale_shares_take(ahead->shares, ahead->user) != BALE_SHARE_TAKEN) {
-        ahead->ended = true;
+        ahead->ended = ahead->count == 0; /* else one comes back with the next entry */
         return -1;
     }
     int fd = openat(directory, entry->name,
@@ -84,9 +84,9 @@ static int by_inode(const void *a, const void *b)
 void bale_ahead_read(struct bale_ahead *ahead, int directory, const struct bale_dirent **entries,
                      unsigned count)
 {
-    ahead->being_read = count;
     qsort(entries, count, sizeof entries[0], by_inode);
     for (unsigned i = 0; i < count && !ahead->ended; i++) {
+        ahead->being_read++;
         int fd = open_entry(ahead, directory, entries[i]);
         if (fd < 0)
             continue;

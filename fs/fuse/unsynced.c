@@ -213,6 +213,7 @@ struct sync_work {
     struct node_list list;
     atomic_size_t next;
     atomic_int error; /* the first errno */
+    atomic_bool lost; /* a node may not be durable even if its next sync succeeds, or has none */
 };
 
 /* The next sync tries again, unless this process may not open the node: then every sync would
@@ -227,6 +228,8 @@ static void sync_failed(struct sync_work *work, struct bale_node *node, int e)
              strerror(e));
     if (e != EACCES && e != EPERM)
         bale_unsynced_add(work->mount, node);
+    if (e != EMFILE && e != ENFILE && e != ENOMEM) /* these are of opening it */
+        atomic_store(&work->lost, true);
     atomic_compare_exchange_strong(&work->error, &none, e);
 }
 
@@ -276,9 +279,8 @@ static int sync_list(struct bale_mount *mount, struct node_list *list)
     for (size_t i = 0; moved && i < work.list.count; i++)
         atomic_fetch_and(&work.list.nodes[i]->marks, ~(uint32_t)BALE_MARK_MOVED);
     list_free(mount, &work.list);
-    /* What was not synced may be lost even if the next sync of it succeeds. */
     int failed = atomic_load(&work.error);
-    if (failed)
+    if (atomic_load(&work.lost))
         (void)bale_store_taint(mount->store);
     return e ? e : failed;
 }

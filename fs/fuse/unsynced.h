@@ -3,8 +3,8 @@
  * whose attributes have changed, and closed files whose containers were written. The volume syncs
  * open files. If syncfs() is believed, mount->unsynced is NULL, and the functions here do nothing.
  * A sync opens the nodes. No descriptors are kept for it: there may be many nodes, and on some file
- * systems an open file cannot be removed for good. If a node cannot be synced, the store is tainted,
- * and the next sync tries the node again. */
+ * systems an open file cannot be removed for good. If a node cannot be synced, the store is
+ * tainted, unless it merely could not be opened now, and the next sync tries the node again. */
 #ifndef BALE_FS_FUSE_UNSYNCED_H
 #define BALE_FS_FUSE_UNSYNCED_H
 

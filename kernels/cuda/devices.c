@@ -197,8 +197,8 @@ static void log_opened(const struct cuda_engine *engine)
             log_missing(engine, (enum cuda_codec)c);
 }
 
-/* Pins the first of what was pinned before, unless all of it still is, and leaves the rest to the
- * pinner. With pinning. */
+/* Pins the first of what was pinned before, unless it still is, and leaves the rest to the pinner,
+ * which may have failed before. With pinning. */
 static int begin_pins(struct cuda_engine *engine, struct bale_gpu_timeline *opening,
                       struct bale_reason *why)
 {
@@ -206,9 +206,12 @@ static int begin_pins(struct cuda_engine *engine, struct bale_gpu_timeline *open
     bool pins = !engine->is_pinned && engine->pinned.count > 0;
     int err = bale_cuda_pin_first(engine, why);
 
-    if (err < 0 || !pins)
+    if (err < 0)
         return err;
-    opening->phase_ns[BALE_GPU_PINS] = bale_clock_ns() - begin_ns;
+    if (pins)
+        opening->phase_ns[BALE_GPU_PINS] = bale_clock_ns() - begin_ns;
+    if (engine->pinned.usable == engine->pinned.count)
+        return err;
     pthread_mutex_lock(&engine->mutex);
     engine->pins_left = true;
     pthread_cond_signal(&engine->pinner_wake);

@@ -26,8 +26,8 @@ bool bale_cuda_reaches(struct cuda_engine *engine, const struct bale_item *item)
 }
 
 /* Queues an item, or adds it to the refused ones. The devices may have been opened again since the
- * engine was asked whether it takes the item: then its memory may not be pinned yet, and a codec for
- * which there is too little memory now is left out. With the mutex. */
+ * engine was asked whether it takes the item: then its memory may not be pinned yet, and a codec
+ * for which there is too little memory now is left out. With the mutex. */
 static void queue_item(struct cuda_engine *engine, struct bale_item *item)
 {
     struct bale_frame head;

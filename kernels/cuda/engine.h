@@ -27,7 +27,7 @@ enum cuda_state {
     CUDA_CLOSED, /* nothing is allocated; the next item opens the devices */
     CUDA_OPENING,
     CUDA_OPEN,
-    CUDA_KEPT, /* contexts and mostly pinned memory are there, slots are not; items bring all */
+    CUDA_KEPT, /* contexts are there, and pinned memory unless it was unpinned; slots are not */
     CUDA_HUNG, /* a batch was given up: no new ones, and closed when the device has come back */
     CUDA_CLOSING,
     CUDA_LOST, /* a device failed: never open again */

@@ -14,8 +14,8 @@ static bool is_ready(const struct cuda_engine *engine)
     return engine->state == CUDA_OPEN || engine->state == CUDA_KEPT;
 }
 
-/* Asked for each item, while others hold the mutex to queue hundreds: the engine may have changed by
- * the time that the item comes, and then returns it undone. */
+/* Asked for each item, while others hold the mutex to queue hundreds: the engine may have changed
+ * by the time that the item comes, and then returns it undone. */
 static bool plugin_takes(struct bale_engine *handle, const struct bale_item *item)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);

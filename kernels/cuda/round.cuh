@@ -7,6 +7,7 @@
 
 #include "kernels/codec/tables.h"
 #include "kernels/cuda/copy.cuh"
+#include "kernels/round/piece.h"
 #include "kernels/round/round.cuh"
 
 namespace bale_round
@@ -15,7 +16,6 @@ using bale_copy::equality;
 
 constexpr unsigned THREADS = 512;
 constexpr uint32_t QUAD = 16, DEEP = 4; /* bytes of a word, and words that a thread has in flight */
-constexpr uint32_t PAGE = 4096;         /* no element across a multiple of this is rounded */
 
 /* The elements of 16 bytes; those before byte skip stay. */
 template <typename WORD>
@@ -63,7 +63,7 @@ __device__ inline void round_each(const rounding &r, uint8_t *bytes, uint32_t at
     for (at += threadIdx.x * sizeof(WORD); at + sizeof(WORD) <= length;
          at += THREADS * sizeof(WORD)) {
         WORD word = 0;
-        if (at % PAGE + sizeof(WORD) > PAGE)
+        if (at % BALE_ROUND_PAGE + sizeof(WORD) > BALE_ROUND_PAGE)
             continue;
         for (uint32_t k = 0; k < sizeof word; k++)
             word |= (WORD)bytes[at + k] << 8 * k;
@@ -73,7 +73,7 @@ __device__ inline void round_each(const rounding &r, uint8_t *bytes, uint32_t at
     }
 }
 
-/* By a block: rounds a cell, whose first byte is at offset of the file, a multiple of PAGE. */
+/* By a block: rounds a cell, whose first byte is at offset of the file, a multiple of BALE_ROUND_PAGE. */
 template <typename WORD>
 __device__ inline equality round_cell(const bale_field &field, uint64_t offset, uint8_t *cell,
                                       uint32_t length)
@@ -112,8 +112,8 @@ __global__ void __launch_bounds__(THREADS)
                            ? round_cell<uint64_t>(frame.field, offset, cell, chunks[c].raw_length)
                            : round_cell<uint32_t>(frame.field, offset, cell, chunks[c].raw_length);
     const uint32_t flags = bale_copy::verdict_of_block(e);
-    if (threadIdx.x == 0)
-        results[c].flags = flags;
+    if (threadIdx.x == 0) /* measuring rounds again, and keeps what it has found */
+        results[c].flags = (results[c].flags & CUDA_MISMATCH) | flags;
 }
 } // namespace bale_round
 

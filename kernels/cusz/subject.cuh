@@ -98,7 +98,7 @@ template <typename WORD, bool QUICK> struct differences {
     }
 
     /* Whether a group has listed elements, or those have by which it is predicted, but for the one
-     * before it. */
+     * before it. Not if there is no such group: group may be -1, which has no elements either. */
     __device__ bool depends_on_listed(uint32_t group) const
     {
         const uint32_t begin = group * GROUP, end = min(begin + GROUP, count);

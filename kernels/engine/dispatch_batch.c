@@ -208,7 +208,7 @@ static bool end_item(struct bale_dispatch *d, struct bale_item *item)
 /* Hands items that are back to the CPU engine's workers, which call the owner's done, or do the
  * item if the GPU did not. A quarantined item goes back to its owner undone, because only the owner
  * has other memory for its output. One worker is woken for all that are done: reporting them takes
- * less time than waking another. Returns how many items it were, and the batch of each. */
+ * less time than waking another. Returns how many items there were, and the batch of each. */
 static unsigned hand_over(struct bale_dispatch *d, struct bale_item *list,
                           struct bale_batch *batches[BACK_TOGETHER])
 {

@@ -10,7 +10,7 @@
 
 namespace bale_float
 {
-/* Of a block for a chunk. One for a frame may have more. */
+/* Of a block for a chunk. One for a frame or a cell may have more. */
 constexpr unsigned THREADS = 512, THREADS_MAX = 1024;
 
 /* Of elements of sizeof(T) bytes. */

@@ -36,7 +36,6 @@ enum {
     STEP_ROWS_AGAIN,  /* orders between rows and along them, with that of planes */
     STEP_PLANES_ONLY, /* what was found as planes as rows */
     STEP_LAST,        /* each exponent with what was chosen */
-    STEPS,
 };
 
 /* Numbers of attempts, one behind the other. */

@@ -7,8 +7,6 @@
 #include "kernels/round/npy.h"
 #include "kernels/round/round.h"
 
-enum { PAGE = 4096 };
-
 /* Whether the bytes are UTF-8 without control characters; the last character may be cut. */
 static bool is_text(const uint8_t *bytes, size_t length)
 {
@@ -79,7 +77,8 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
                       const uint8_t *in, size_t length)
 {
     const size_t width = field->type == BALE_FIELD_F64 ? 8 : 4;
-    const bool crosses = field->offset % width != 0; /* elements lie across multiples of PAGE */
+    const bool crosses =
+        field->offset % width != 0; /* elements lie across multiples of BALE_ROUND_PAGE */
     struct bale_rounding rounding;
 
     if ((field->type != BALE_FIELD_F32 && field->type != BALE_FIELD_F64) ||
@@ -92,7 +91,7 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
     for (size_t n; length > 0; length -= n, offset += n, in += n, out += n) {
         const uint64_t before =
             field->offset > offset ? field->offset - offset : (field->offset - offset) % width;
-        const size_t page = PAGE - (size_t)(offset % PAGE);
+        const size_t page = BALE_ROUND_PAGE - (size_t)(offset % BALE_ROUND_PAGE);
         size_t skip, whole;
         n = crosses && page < length ? page : length;
         skip = before < n ? (size_t)before : n;

@@ -8,7 +8,10 @@
 
 #include "format/field.h"
 
-enum { BALE_ROUND_BEGIN = 4096 }; /* bytes of a file that show what it is */
+enum {
+    BALE_ROUND_BEGIN = 4096, /* bytes of a file that show what it is */
+    BALE_ROUND_PAGE = 4096,  /* no element across a multiple of this is rounded */
+};
 
 /* Whether the elements of a file may be rounded, and what they are. said: what the file's setting
  * says of them; begin: its first bytes, BALE_ROUND_BEGIN of them or all. NULL: they may be rounded;
@@ -21,7 +24,7 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
 
 /* Copies a piece of a file, the bytes from offset on, and rounds, with the field's step, the
  * elements that lie in it as a whole, not before the array's offset and not across a multiple of
- * 4096. out is in or does not overlap it, and never holds an element that is to be rounded and is
+ * BALE_ROUND_PAGE. out is in or does not overlap it, and never holds an element that is to be rounded and is
  * not. A field without type f32 or f64 or without a step changes nothing. */
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
                       const uint8_t *in, size_t length);

@@ -1,6 +1,6 @@
 /* The CUDA engine's cusz: arrays of all kinds, types, dims and pipelines, in chunks of one cell and
- * of several, rounded before or by the engine, become the CPU's frames to the byte; streams and parts that were made to harm get the
- * CPU's answer.
+ * of several, rounded before or by the engine, become the CPU's frames to the byte; streams and
+ * parts that were made to harm get the CPU's answer.
  *
  * usage: cusz_test PLUGIN [ROUNDS [SEED]]; skipped where there is no GPU. */
 #include <math.h>
