@@ -31,7 +31,7 @@ static void look_at_disk(struct bale_ahead *ahead, int fd)
 static int open_entry(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
 {
     if (bale_shares_take(ahead->shares, ahead->user) != BALE_SHARE_TAKEN) {
-        ahead->ended = ahead->count == 0; /* else one comes back with the next entry */
+        ahead->ended = true;
         return -1;
     }
     int fd = openat(directory, entry->name,
