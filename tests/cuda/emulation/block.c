@@ -1,5 +1,6 @@
 #include "tests/cuda/emulation/block.h"
 
+#include <sanitizer/asan_interface.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -239,6 +240,8 @@ void emulated_run(unsigned threads, void (*body)(void *), void *arg)
 void emulated_end(void)
 {
     if (block) {
+        /* What its functions have marked would hold for whatever is mapped there next. */
+        ASAN_UNPOISON_MEMORY_REGION(block->stacks, (size_t)STACK * EMULATED_THREADS_MAX);
         munmap(block->stacks, (size_t)STACK * EMULATED_THREADS_MAX);
         free(block);
     }

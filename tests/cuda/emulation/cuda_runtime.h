@@ -228,10 +228,21 @@ inline cudaError_t cudaMemsetAsync(void *to, int value, size_t size, cudaStream_
 
 namespace emulation
 {
+/* Gives back what a thread has for blocks, when it ends. */
+struct thread_end {
+    ~thread_end()
+    {
+        emulated_end();
+    }
+};
+
 /* Runs blocks on this thread, each the next one, until there are no more. */
 template <typename F>
 void run_blocks(const cudaLaunchConfig_t *config, std::atomic<unsigned> *next, F *one)
 {
+    static thread_local thread_end end;
+
+    (void)end;
     blockDim = config->blockDim;
     gridDim = config->gridDim;
     /* AddressSanitizer finds accesses behind what the launch has asked for. */
@@ -260,10 +271,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
     if (config->dynamicSmemBytes > EMULATED_SHARED)
         abort();
     for (unsigned i = 1; i < config->together && i < config->gridDim.x; i++)
-        others.emplace_back([&] {
-            emulation::run_blocks(config, &next, &one);
-            emulated_end();
-        });
+        others.emplace_back([&] { emulation::run_blocks(config, &next, &one); });
     emulation::run_blocks(config, &next, &one);
     for (std::thread &other : others)
         other.join();
