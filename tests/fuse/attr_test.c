@@ -340,11 +340,5 @@ int main(int argc, char **argv)
         test_statfs, test_xattrs, test_capability, test_label,         test_hidden,
     };
 
-    where_begin(argc, argv);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        where_clear();
-        tests[i]();
-    }
-    where_end();
-    return check_result();
+    return where_run(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -150,11 +150,5 @@ int main(int argc, char **argv)
     static void (*const tests[])(void) = {test_rename, test_rename_flags, test_links,
                                           test_links_watched};
 
-    where_begin(argc, argv);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        where_clear();
-        tests[i]();
-    }
-    where_end();
-    return check_result();
+    return where_run(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

@@ -252,11 +252,5 @@ int main(int argc, char **argv)
         test_readdir,     test_fsync_directory,
     };
 
-    where_begin(argc, argv);
-    for (size_t i = 0; i < sizeof tests / sizeof tests[0]; i++) {
-        where_clear();
-        tests[i]();
-    }
-    where_end();
-    return check_result();
+    return where_run(argc, argv, tests, sizeof tests / sizeof tests[0]);
 }

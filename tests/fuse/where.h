@@ -61,6 +61,18 @@ static inline void where_clear(void)
     REQUIRE(chdir(where_path) == 0);
 }
 
+/* Runs groups of checks, each in an empty directory. What main() returns. */
+static inline int where_run(int argc, char **argv, void (*const tests[])(void), size_t count)
+{
+    where_begin(argc, argv);
+    for (size_t i = 0; i < count; i++) {
+        where_clear();
+        tests[i]();
+    }
+    where_end();
+    return check_result();
+}
+
 static inline void make_file(const char *name, const void *data, size_t length)
 {
     int fd = open(name, O_CREAT | O_TRUNC | O_WRONLY, 0644);
