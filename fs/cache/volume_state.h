@@ -154,10 +154,10 @@ void bale_volume_wake(struct bale_volume *volume);
 /* The same for those that lack space alone. */
 void bale_volume_wake_for_space(struct bale_volume *volume);
 /* Something of the memory has become free: submits the first parked write of each user that lacks
- * memory. How many it serves is not known, so a write that was woken calls wake_next unless it
- * lacks memory again: then its user's next one is submitted. One that needs more than is free has
- * smaller ones of its user wait for the next free, or for the flusher, which wakes all. Any lock may be held, except those of
- * this file, the memory's and the pool's. */
+ * memory. How many it serves is not known, so a write that was woken has wake_next submit its
+ * user's next one, unless it lacks memory again. Then smaller ones of the user wait for the next
+ * call, or for the flusher, which wakes all. Any lock may be held, except those of this file, the
+ * memory's and the pool's. */
 void bale_volume_wake_for_memory(struct bale_volume *volume);
 void bale_volume_wake_next(struct bale_volume *volume, uint32_t user);
 

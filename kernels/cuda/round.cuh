@@ -95,8 +95,8 @@ __device__ inline equality round_cell(const bale_field &field, uint64_t offset, 
     return e;
 }
 
-/* A block for each cell, after gather(): rounds it if its frame says so, and sets the result's
- * flags anew. */
+/* A block for each cell, after gather(): rounds it if its frame says so, and sets the
+ * result's flags by the rounded bytes. */
 __global__ void __launch_bounds__(THREADS)
     round_cells(const cuda_chunk *chunks, const cuda_frame *frames, uint8_t *cells,
                 cuda_result *results)
