@@ -17,6 +17,7 @@ set(BALE_DOCUMENTS
   doc/cusz-distortion.svg
   doc/energy.svg
   doc/engines-h200.svg
+  doc/fields-2-cores.svg
   doc/fsst-h200.svg
   doc/install.md
   doc/mount-16-cores.svg

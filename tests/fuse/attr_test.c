@@ -75,6 +75,20 @@ static bool is_accessed(const char *name, bool reads)
     return !same_time(st.st_atim, 100, 0);
 }
 
+/* As is_accessed, after a while if need be: the daemon serves a file that it has not closed since it
+ * was written from memory, and that is no access. */
+static bool is_accessed_in_time(const char *name)
+{
+    bool accessed = false;
+
+    for (int tries = 0; tries < 100 && !accessed; tries++) {
+        accessed = is_accessed(name, true);
+        if (!accessed)
+            usleep(10000);
+    }
+    return accessed;
+}
+
 /* A file whose container is read before its first read is accessed by that read, as another is. */
 static void test_access(void)
 {
@@ -82,8 +96,8 @@ static void test_access(void)
     make_file("read", "data", 4);
     make_file("ahead", "data", 4);
     CHECK(!is_accessed("opened", false)); /* so the next one is not expected to be read */
-    bool usual = is_accessed("read", true);
-    CHECK_EQ(is_accessed("ahead", true), usual); /* false: without access times */
+    bool usual = is_accessed_in_time("read");
+    CHECK_EQ(is_accessed_in_time("ahead"), usual); /* false: without access times */
     CHECK(!is_accessed("opened", false));
 }
 
