@@ -1,4 +1,5 @@
-/* Arrays, and what is none, for settings with a bound; and what the library has to give back. */
+/* Arrays, and what is none, for settings with a bound; what the library has to give back; and the
+ * library on a device held to the CPU. */
 #ifndef BALE_TESTS_API_BOUNDS_H
 #define BALE_TESTS_API_BOUNDS_H
 
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/api/context.h"
 #include "kernels/frame/setting.h"
 #include "kernels/round/piece.h"
 #include "tests/check.h"
@@ -105,6 +107,52 @@ static inline void bounded_check(const struct bounded *b, const uint8_t *raw, co
         off += memcmp(back + at, raw + at, width) != 0 &&
                !(fabs(bounded_element(b, back + at) - bounded_element(b, raw + at)) <= b->bound);
     CHECK_EQ_U(off, 0);
+}
+
+/* A device's memory, as a test gets at it. */
+struct bounded_device {
+    uint8_t *memory; /* of the device */
+    void (*upload)(void *device, const void *bytes, size_t length);
+    /* What the device has there; until the next call. */
+    const uint8_t *(*download)(const void *device, size_t length);
+};
+
+static inline void bounded_ok(struct bale_context *context, int err)
+{
+    if (!CHECK_EQ(err, BALE_API_OK))
+        fprintf(stderr, "%s\n", bale_context_message(context));
+}
+
+/* From the device's memory: the context makes the CPU's stream, and its input stays as it is. raw:
+ * room for length bytes. */
+static inline void bounded_check_device(const struct bounded *b, struct bale_context *cpu,
+                                        struct bale_context *context,
+                                        const struct bounded_device *device, uint8_t *raw,
+                                        size_t length)
+{
+    uint8_t *from = device->memory + 13; /* askew */
+    struct bale_params params = BALE_PARAMS_INIT;
+    struct bale_buffer made = {0}, back = {0}, expected = {0};
+    uint8_t *want;
+
+    params.codec = b->codec;
+    bounded_fill(b, 6, raw, length);
+    want = bounded_want(b, raw, length);
+    device->upload(from, raw, length);
+    bounded_ok(context, bale_compress(context, &params, from, length, &made));
+    CHECK_EQ_MEM(device->download(from, length), raw, length);
+    bounded_ok(cpu, bale_compress(cpu, &params, raw, length, &expected));
+    if (CHECK_EQ_U(made.length, expected.length))
+        CHECK_EQ_MEM(made.data, expected.data, expected.length);
+    bounded_ok(cpu, bale_decompress(cpu, NULL, made.data, made.length, &back));
+    if (CHECK_EQ_U(back.length, length)) {
+        CHECK_EQ_MEM(back.data, want, length);
+        bounded_check(b, raw, back.data, length);
+    }
+    bale_buffer_free(&back);
+    bale_buffer_free(&made);
+    bale_buffer_free(&expected);
+    free(want);
 }
 
 #endif

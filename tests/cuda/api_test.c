@@ -152,39 +152,15 @@ static void test_who(void)
     bale_context_destroy(context);
 }
 
-/* With a bound, from memory of the device: the CPU's stream, and the input stays as it is. */
-static void check_bound(struct bale_context *context, const struct bounded *b)
-{
-    struct bale_params params = BALE_PARAMS_INIT;
-    struct bale_buffer made = {0}, plain = {0}, expected = {0};
-    uint8_t *want;
-
-    params.codec = b->codec;
-    bounded_fill(b, 6, raw, ARRAY);
-    want = bounded_want(b, raw, ARRAY);
-    upload(from + 13, raw, ARRAY);
-    check_ok(context, bale_compress(context, &params, from + 13, ARRAY, &made));
-    CHECK_EQ_MEM(download(from + 13, ARRAY), raw, ARRAY);
-    check_ok(cpu, bale_compress(cpu, &params, raw, ARRAY, &expected));
-    if (CHECK_EQ_U(made.length, expected.length))
-        CHECK_EQ_MEM(made.data, expected.data, made.length);
-    check_ok(cpu, bale_decompress(cpu, NULL, made.data, made.length, &plain));
-    CHECK_EQ_U(plain.length, ARRAY);
-    CHECK_EQ_MEM(plain.data, want, ARRAY);
-    bounded_check(b, raw, plain.data, ARRAY);
-    bale_buffer_free(&plain);
-    bale_buffer_free(&made);
-    bale_buffer_free(&expected);
-    free(want);
-}
-
 /* What the codec is not for is left to the CPU. */
 static void test_bounds(void)
 {
+    const struct bounded_device device = {from, upload, download};
+
     for (size_t i = 0; i < BOUNDED; i++) {
         struct bale_context *context = open_context("gpu");
         struct bale_dispatch_stats stats;
-        check_bound(context, &bounded[i]);
+        bounded_check_device(&bounded[i], cpu, context, &device, raw, ARRAY);
         bale_dispatch_stats(context->engine, &stats);
         CHECK((stats.redone == 0) == (i < BOUNDED_SUITED));
         bale_context_destroy(context);
