@@ -109,8 +109,8 @@ static void test_bound(enum bale_round_type type, double bound, double range)
     }
 }
 
-/* Bounds from 1e-1 to 1e-12 of ranges of every size that a type has, powers of two, and the least
- * and greatest bounds. Returns how many elements that were. */
+/* Bounds from 1e-1 to 1e-12 of ranges of every size that a type has, bounds that f32 has, powers of
+ * two, and the least and greatest bounds. Returns how many elements that were. */
 static uint64_t test_bounds(void)
 {
     uint64_t elements = 0;
@@ -118,7 +118,8 @@ static uint64_t test_bounds(void)
     for (int type = BALE_ROUND_F32; type <= BALE_ROUND_F64; type++)
         for (int power = 1; power <= 12; power++) {
             const double range = draw_range((enum bale_round_type)type);
-            const double bounds[] = {range * pow(10, -power), pow(10, -power), ldexp(1, -4 * power),
+            const double bounds[] = {range * pow(10, -power), pow(10, -power),
+                                     (double)(float)pow(10, -power), ldexp(1, -4 * power),
                                      ldexp(1, (int)(draw() % 2000) - 1000)};
             for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
                 test_bound((enum bale_round_type)type, bounds[i], i == 0 ? range : 1);
