@@ -61,72 +61,6 @@ static void opened_destroy(struct bale_opened *opened)
     bale_node_unref(mount->nodes, node);
 }
 
-static unsigned count_waiters(const struct bale_use *use)
-{
-    unsigned n = 0;
-
-    for (; use; use = use->next)
-        n++;
-    return n;
-}
-
-/* ---- Calling uses that have waited: without the lock ---- */
-
-static void call_waiters(struct bale_use *waiters, int e)
-{
-    while (waiters) {
-        struct bale_use *next = waiters->next;
-        waiters->ready(waiters, e);
-        waiters = next;
-    }
-}
-
-static void call_after_close(struct bale_use *use, int e)
-{
-    struct bale_mount *mount = use->mount;
-
-    use->ready(use, e);
-    pthread_mutex_lock(&mount->opened_lock);
-    if (--mount->after_close == 0)
-        pthread_cond_broadcast(&mount->closed);
-    pthread_mutex_unlock(&mount->opened_lock);
-}
-
-static void use_job(struct bale_job *job, struct bale_scratch *scratch)
-{
-    struct bale_use *use = BALE_CONTAINER_OF(job, struct bale_use, job);
-
-    (void)scratch;
-    call_after_close(use, use->e);
-}
-
-/* Calls the uses that have waited for a close, on the thread that has closed the file. The close
- * has not returned yet, and the thread may be one that must not stall in writes, because closes
- * that write nothing count on it. So a use that changes the store is called by a job of its own;
- * the first of these may run on this thread when the close has returned. mount->after_close counts
- * the waiters already. */
-static void call_waiters_after_close(struct bale_use *waiters, int e)
-{
-    struct bale_use *changing = NULL, *next;
-
-    for (; waiters; waiters = next) {
-        next = waiters->next;
-        if (waiters->changes) {
-            waiters->next = changing;
-            changing = waiters;
-        } else {
-            call_after_close(waiters, e);
-        }
-    }
-    bale_pool_job_blocks_no_more();
-    for (; changing; changing = next) {
-        struct bale_pool *pool = bale_volume_pool(changing->mount->volume);
-        next = changing->next;
-        changing->e = e;
-        bale_pool_run(pool, pool, &changing->job);
-    }
-}
-
 /* ---- Opening ---- */
 
 /* after_close: on the thread that closed it. */
@@ -140,21 +74,21 @@ static void opened_open(struct bale_opened *opened, bool after_close)
     struct bale_use *waiters = opened->waiters;
     opened->waiters = NULL;
     if (after_close)
-        mount->after_close += count_waiters(waiters);
+        mount->after_close += bale_opened_count_waiters(waiters);
     if (e) {
         opened_unlist(opened);
     } else {
         opened->file = file;
-        opened->uses = count_waiters(waiters);
+        opened->uses = bale_opened_count_waiters(waiters);
         opened->state = BALE_OPENED_OPEN;
     }
     pthread_mutex_unlock(&mount->opened_lock);
     if (e)
         opened_destroy(opened);
     if (after_close)
-        call_waiters_after_close(waiters, e);
+        bale_opened_call_waiters_after_close(waiters, e);
     else
-        call_waiters(waiters, e);
+        bale_opened_call_waiters(waiters, e);
 }
 
 static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
@@ -226,7 +160,7 @@ static void use_begin(struct bale_use *use, const struct created *created)
     int e = 0;
 
     use->next = NULL;
-    use->job = (struct bale_job){.run = use_job, .turn.user = bale_working_for};
+    use->job = (struct bale_job){.turn.user = bale_working_for};
     pthread_mutex_lock(&mount->opened_lock);
     bool may_open = !use->only_open && take_share(mount, node);
     struct bale_opened *opened = node->opened;
@@ -332,7 +266,7 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
         waiters = next;
     }
     mount->closing--;
-    mount->after_close += count_waiters(absent);
+    mount->after_close += bale_opened_count_waiters(absent);
     bale_shares_ending(mount->files, opened->user, -1);
     pthread_cond_broadcast(&mount->closed);
     bool again = opened->waiters;
@@ -351,7 +285,7 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
         opened_begin_open(opened, true);
     else
         opened_destroy(opened);
-    call_waiters_after_close(absent, ENOENT);
+    bale_opened_call_waiters_after_close(absent, ENOENT);
 }
 
 /* The file is closed right after this, and reports what could not be stored. */

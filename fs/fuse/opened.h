@@ -59,7 +59,7 @@ struct bale_use {
      * and there is no use. May free the operation. */
     void (*ready)(struct bale_use *use, int e);
     struct bale_use *next; /* opened->waiters */
-    struct bale_job job;   /* calls ready with e */
+    struct bale_job job;   /* calls ready with e for the user who began it */
     int e;
 };
 void bale_use_begin(struct bale_use *use);
@@ -74,6 +74,15 @@ bool bale_use_hold(struct bale_mount *mount, struct bale_node *node);
 /* For bale_nodes_on_full, in the thread that ran out of descriptors: waits until a file that is
  * being closed is closed. False: there is none, or this thread may be needed to close it. */
 bool bale_opened_wait_close(void *mount);
+
+/* ---- opened_waiters.c, for opened.c: lists of uses that wait ---- */
+
+unsigned bale_opened_count_waiters(const struct bale_use *waiters);
+/* Calls them, without locks, on a thread that has not closed the file. */
+void bale_opened_call_waiters(struct bale_use *waiters, int e);
+/* The same on the thread that has closed the file, before the close returns. The caller counted
+ * them into mount->after_close. */
+void bale_opened_call_waiters_after_close(struct bale_use *waiters, int e);
 
 /* ---- opened_handle.c ---- */
 
