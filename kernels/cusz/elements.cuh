@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/base/swapped.cuh"
 #include "kernels/codec/tables.h"
 #include "kernels/codec/warp.cuh"
 #include "kernels/cusz/sizes.h"
@@ -12,6 +13,7 @@
 namespace bale_cusz
 {
 constexpr uint32_t CELLS = CUSZ_CHUNK / BALE_CUDA_CELL; /* of a chunk, at most */
+using bale_base::swapped;
 using bale_warp::ALL;
 
 template <typename WORD> struct type_of;
@@ -30,16 +32,6 @@ template <> struct type_of<uint64_t> {
     static constexpr uint64_t MAGIC_BITS = 0x4338000000000000; /* 1.5 * 2^52 as a double */
     static constexpr uint32_t QUICK_LOG2 = 50;
 };
-
-__device__ inline uint32_t swapped(uint32_t v)
-{
-    return __byte_perm(v, 0, 0x0123);
-}
-
-__device__ inline uint64_t swapped(uint64_t v)
-{
-    return (uint64_t)swapped((uint32_t)v) << 32 | swapped((uint32_t)(v >> 32));
-}
 
 /* Elements or words of a chunk, in device memory. An array may begin at any byte of the file. */
 template <typename WORD> struct row {

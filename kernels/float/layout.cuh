@@ -4,12 +4,15 @@
 
 #include <string.h>
 
+#include "kernels/base/swapped.cuh"
 #include "kernels/codec/bytes.cuh"
 #include "kernels/codec/tables.h"
 #include "kernels/float/tries.h"
 
 namespace bale_float
 {
+using bale_base::swapped;
+
 /* Of a block for a chunk. One for a frame or a cell may have more. */
 constexpr unsigned THREADS = 512, THREADS_MAX = 1024;
 
@@ -118,15 +121,6 @@ __device__ inline extents extents_of(const float_layout &l, uint32_t raw_length)
     const uint32_t count = (raw_length - lead) >> l.size_log2;
 
     return {lead, count, raw_length - lead - (count << l.size_log2)};
-}
-
-template <typename T> __device__ inline T swapped(T x)
-{
-    const uint32_t low = __byte_perm((uint32_t)x, 0, sizeof(T) == 2 ? 0x4401 : 0x0123);
-
-    if (sizeof(T) == 8)
-        return (T)((uint64_t)low << 32 | __byte_perm((uint32_t)((uint64_t)x >> 32), 0, 0x0123));
-    return (T)low;
 }
 
 /* From any address. Reads whole words that hold bytes of it, or an element where it is aligned, as

@@ -8,9 +8,12 @@
 #include <string.h>
 
 #include "format/field.h"
+#include "kernels/base/swapped.cuh"
 
 namespace bale_round
 {
+using bale_base::swapped;
+
 struct rounding {
     double step, inverse, bound; /* as in round.h */
     bool big_endian;
@@ -32,16 +35,6 @@ template <> struct element_of<uint32_t> {
 template <> struct element_of<uint64_t> {
     typedef double type;
 };
-
-__device__ inline uint32_t swapped(uint32_t v)
-{
-    return __byte_perm(v, 0, 0x0123);
-}
-
-__device__ inline uint64_t swapped(uint64_t v)
-{
-    return (uint64_t)swapped((uint32_t)v) << 32 | swapped((uint32_t)(v >> 32));
-}
 
 /* R(x) */
 template <typename T> __device__ inline T multiple(const rounding &r, T x)
