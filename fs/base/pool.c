@@ -146,6 +146,12 @@ static bool guest_begin(struct bale_pool *host)
     return true;
 }
 
+bool bale_pool_may_run(const struct bale_pool *host)
+{
+    return guest.pool == host && !guest.running &&
+           atomic_load(&host->guests_running) < atomic_load(&host->guests) / 2;
+}
+
 static void guest_run(struct bale_job *job)
 {
     uint32_t user = bale_working_for;

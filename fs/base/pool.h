@@ -36,6 +36,8 @@ void bale_pool_leave(struct bale_pool *pool);
  * half of the guests run one (the others go on taking requests when the store stalls); else submits
  * it to pool, which may be the host. The caller holds no lock that the job takes. */
 void bale_pool_run(struct bale_pool *host, struct bale_pool *pool, struct bale_job *job);
+/* Whether it would run a job on the calling thread now. Another guest may be faster. */
+bool bale_pool_may_run(const struct bale_pool *host);
 /* The rest of the calling guest's job does not block. From here on the guest counts as running no
  * job, and the next job that it gives to bale_pool_run runs when this one has returned. Call it
  * before the last reply of a job: the receiver may send its next request before the job has

@@ -92,8 +92,8 @@ struct bale_read {
 void bale_file_read(struct bale_file *file, uint64_t offset, size_t length, struct bale_read *read,
                     bale_file_done *done, void *arg);
 void bale_read_release(struct bale_read *read);
-/* The file was opened, and will probably be read from its beginning: if it is small, reads and
- * decodes its first extent, on the calling thread if that is a guest of the volume's pool. */
+/* The file was opened, and will probably be read from its beginning: if it is small, and the calling
+ * thread is a guest of the volume's pool that may run a job, reads and decodes its first extent. */
 void bale_file_read_soon(struct bale_file *file);
 
 /* Writes length bytes at offset. Elements of a file with a lossy setting that lie in them as a

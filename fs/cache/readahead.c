@@ -249,6 +249,9 @@ void bale_file_read_soon(struct bale_file *file)
     struct bale_volume *volume = file->volume;
     struct fetches fetches = {.most = 1};
 
+    /* On another thread it would wait behind what streams fetch, and the read with it. */
+    if (!bale_pool_may_run(volume->pool))
+        return;
     fetches.next_job = &fetches.jobs;
     pthread_mutex_lock(&file->lock);
     if (file->size > 0 && file->size <= SOON_MOST)

@@ -88,8 +88,10 @@ static void *second_guest(void *arg)
     struct bale_job job = {.run = run_noting};
 
     bale_pool_enter(pool, NULL);
+    bool may = bale_pool_may_run(pool);
     bale_pool_run(pool, pool, &job);
     itself = ran_here();
+    CHECK(may == itself);
     bale_pool_leave(pool);
     return &itself;
 }
@@ -113,6 +115,7 @@ static void run_first(struct bale_job *job, struct bale_scratch *scratch)
         inner[i] = (struct bale_job){.run = run_noting};
     CHECK(scratch != NULL);
     CHECK(bale_pool_in_job());
+    CHECK(!bale_pool_may_run(pool));
     CHECK(!second_runs_itself(pool));
     bale_pool_run(pool, pool, &inner[0]);
     CHECK(!ran_here());
