@@ -1,7 +1,7 @@
 /* Pinning for a new context what was pinned for the one before, and again what was unpinned while a
- * context was kept. The devices are ready as soon as
- * the first range is pinned; a thread pins the others, in the order in which they came, which is
- * that of their use, while batches of what is pinned already are done. */
+ * context was kept. The devices are ready as soon as the first range is pinned; a thread pins the
+ * others, in the order in which they came, which is that of their use, while batches of what is
+ * pinned already are done. */
 #include <time.h>
 
 #include "format/err.h"
