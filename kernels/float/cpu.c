@@ -60,7 +60,7 @@ static int float_decode_chunk(void *work, int16_t parameter, struct bale_extent_
     if (err < 0)
         return err;
     steps = &float_steps_best()[layout.size_log2 - 1];
-    return steps->decode(work, &layout, in, length, raw, raw_length, wanted.to);
+    return steps->decode(work, &layout, in, length, raw, raw_length, wanted);
 }
 
 const struct bale_codec bale_codec_float = {

@@ -88,8 +88,10 @@ struct float_extent;
 struct float_steps {
     int64_t (*encode)(struct float_work *work, const struct float_layout *layout,
                       const uint8_t *raw, uint32_t raw_length, uint8_t *out, uint32_t capacity);
+    /* Only what is wanted is written, from a block's first element on, and what is no whole
+     * element. */
     int (*decode)(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
-                  uint32_t length, uint8_t *raw, uint32_t raw_length, uint32_t to);
+                  uint32_t length, uint8_t *raw, uint32_t raw_length, struct bale_wanted wanted);
     /* learn.h: what a window of up to FLOAT_TYPE_BYTES takes is added to costs, by elements that
      * are 1 to `most` apart; that as decimals only if their exponent is not 0, and they are 1
      * apart. And the whole layout but for the type. */

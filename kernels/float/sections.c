@@ -82,12 +82,21 @@ bool float_split(struct float_work *work, const struct float_layout *layout, con
     in += blocks_of(count) + deltas;
     if (planes > end - in)
         return false;
-    memcpy(work->bits, in, (size_t)(end - in));
-    memset(work->bits + (end - in), 0, FLOAT_PAD);
-    s->planes = work->bits;
-    s->bits = work->bits + planes;
+    s->planes = in;
+    s->planes_length = (uint32_t)planes;
+    s->bits = in + planes;
     s->bits_length = (uint32_t)(end - in - planes);
     return true;
+}
+
+const uint8_t *float_padded(struct float_work *work, const struct float_sections *s,
+                            const uint8_t *from, uint32_t length)
+{
+    if (s->bits + s->bits_length - from >= (ptrdiff_t)length + FLOAT_PAD)
+        return from;
+    memcpy(work->bits, from, length);
+    memset(work->bits + length, 0, FLOAT_PAD);
+    return work->bits;
 }
 
 bool float_bits_end(const uint8_t *in, uint32_t length, uint64_t bits)

@@ -18,7 +18,7 @@ struct float_work {
     _Alignas(64) uint8_t elements[FLOAT_BUFFER];  /* patterns */
     _Alignas(64) uint8_t values[2][FLOAT_BUFFER]; /* integers, in turn */
     uint8_t planes[FLOAT_BUFFER + FLOAT_PAD];
-    uint8_t bits[FLOAT_BUFFER + FLOAT_PAD]; /* raw bits; or the chunk that is decoded */
+    uint8_t bits[FLOAT_BUFFER + FLOAT_PAD]; /* raw bits; or a section that is decoded */
     uint8_t headers[FLOAT_BLOCKS];
     uint8_t deltas[FLOAT_BLOCKS * FLOAT_DELTA_BITS + FLOAT_PAD];
     uint8_t widths[FLOAT_GROUPS + FLOAT_GROUP];
@@ -130,15 +130,20 @@ int64_t float_join(const struct float_work *work, const struct float_layout *lay
                    const uint8_t *raw, uint32_t raw_length, struct float_ends ends,
                    uint32_t bits_length, uint8_t *out, uint32_t capacity);
 
-/* Sections of a chunk that is decoded, with FLOAT_PAD bytes behind them that can be read. */
+/* The last sections of a chunk that is decoded, one behind the other: the chunk ends with them. */
 struct float_sections {
     const uint8_t *planes, *bits;
-    uint32_t bits_length;
+    uint32_t planes_length, bits_length;
 };
 
 /* Finds them, sets the work's widths, and copies what is no whole element to raw. False: a rule is
  * broken. */
 bool float_split(struct float_work *work, const struct float_layout *layout, const uint8_t *in,
                  uint32_t length, uint8_t *raw, uint32_t raw_length, struct float_sections *s);
+
+/* Bytes of the sections with FLOAT_PAD bytes behind them that can be read: where they are, or,
+ * near the chunk's end, a copy in the work, until the next one. */
+const uint8_t *float_padded(struct float_work *work, const struct float_sections *s,
+                            const uint8_t *from, uint32_t length);
 
 #endif
