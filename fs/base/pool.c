@@ -133,10 +133,17 @@ void bale_pool_leave(struct bale_pool *pool)
     }
 }
 
-/* Whether the calling guest may run a job now. It then counts as running one. */
+bool bale_pool_may_run(const struct bale_pool *host)
+{
+    return guest.pool == host && !guest.running &&
+           atomic_load(&host->guests_running) < atomic_load(&host->guests) / 2;
+}
+
+/* Whether the calling guest may run a job now. It then counts as running one: others may have begun
+ * since it was asked. */
 static bool guest_begin(struct bale_pool *host)
 {
-    if (guest.pool != host || guest.running)
+    if (!bale_pool_may_run(host))
         return false;
     if (atomic_fetch_add(&host->guests_running, 1) >= atomic_load(&host->guests) / 2) {
         atomic_fetch_sub(&host->guests_running, 1);
@@ -144,12 +151,6 @@ static bool guest_begin(struct bale_pool *host)
     }
     guest.running = guest.counted = true;
     return true;
-}
-
-bool bale_pool_may_run(const struct bale_pool *host)
-{
-    return guest.pool == host && !guest.running &&
-           atomic_load(&host->guests_running) < atomic_load(&host->guests) / 2;
 }
 
 static void guest_run(struct bale_job *job)
