@@ -117,7 +117,7 @@ struct bounded_device {
     const uint8_t *(*download)(const void *device, size_t length);
 };
 
-static inline void bounded_ok(struct bale_context *context, int err)
+static inline void check_ok(struct bale_context *context, int err)
 {
     if (!CHECK_EQ(err, BALE_API_OK))
         fprintf(stderr, "%s\n", bale_context_message(context));
@@ -139,12 +139,12 @@ static inline void bounded_check_device(const struct bounded *b, struct bale_con
     bounded_fill(b, 6, raw, length);
     want = bounded_want(b, raw, length);
     device->upload(from, raw, length);
-    bounded_ok(context, bale_compress(context, &params, from, length, &made));
+    check_ok(context, bale_compress(context, &params, from, length, &made));
     CHECK_EQ_MEM(device->download(from, length), raw, length);
-    bounded_ok(cpu, bale_compress(cpu, &params, raw, length, &expected));
+    check_ok(cpu, bale_compress(cpu, &params, raw, length, &expected));
     if (CHECK_EQ_U(made.length, expected.length))
         CHECK_EQ_MEM(made.data, expected.data, expected.length);
-    bounded_ok(cpu, bale_decompress(cpu, NULL, made.data, made.length, &back));
+    check_ok(cpu, bale_decompress(cpu, NULL, made.data, made.length, &back));
     if (CHECK_EQ_U(back.length, length)) {
         CHECK_EQ_MEM(back.data, want, length);
         bounded_check(b, raw, back.data, length);

@@ -40,12 +40,6 @@ static struct bale_context *open_context(const char *engine)
     return context;
 }
 
-static void check_ok(struct bale_context *context, int err)
-{
-    if (!CHECK_EQ(err, BALE_API_OK))
-        fprintf(stderr, "%s\n", bale_context_message(context));
-}
-
 static void upload(void *device, const void *bytes, size_t length)
 {
     require_cuda(cudaMemcpy(device, bytes, length, cudaMemcpyHostToDevice));
