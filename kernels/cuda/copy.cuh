@@ -6,19 +6,22 @@
 
 #include <stdint.h>
 
+#include "kernels/codec/equality.cuh"
 #include "kernels/codec/lists.h"
 #include "kernels/codec/tables.h"
 #include "kernels/codec/warp.cuh"
 
 namespace bale_copy
 {
+using bale_equality::compare_bytes;
+using bale_equality::equality;
+using bale_equality::verdict_of_block;
 using bale_warp::ALL;
 
 constexpr unsigned THREADS = 256, WARPS = THREADS / 32;
 constexpr uint32_t WORD = 16;
 constexpr uint32_t DEEP = 4;          /* words that a thread has in flight */
 constexpr uint32_t GROUP = 32 * DEEP; /* words of a warp */
-constexpr uint32_t ANYTHING = 0x200;  /* the verdict on no bytes */
 
 /* The 16 bytes from byte shift (1 to 15) of the 32 bytes in lo and hi. */
 __device__ inline uint4 shifted(uint4 lo, uint4 hi, uint32_t shift)
@@ -40,43 +43,6 @@ __device__ inline uint4 of_lane(uint4 v, unsigned lane)
 {
     return make_uint4(__shfl_sync(ALL, v.x, lane), __shfl_sync(ALL, v.y, lane),
                       __shfl_sync(ALL, v.z, lane), __shfl_sync(ALL, v.w, lane));
-}
-
-/* Whether the bytes that a thread has seen are all equal, and to which. */
-struct equality {
-    bool any;
-    uint32_t splat;
-    uint32_t differ;
-};
-
-__device__ inline void compare_bytes(equality *e, uint4 v)
-{
-    if (!e->any) {
-        e->any = true;
-        e->splat = (v.x & 0xff) * 0x01010101u;
-    }
-    e->differ |= (v.x ^ e->splat) | (v.y ^ e->splat) | (v.z ^ e->splat) | (v.w ^ e->splat);
-}
-
-__device__ inline uint32_t verdict(equality e)
-{
-    if (!e.any)
-        return ANYTHING;
-    return e.differ ? CUDA_MIXED : e.splat & CUDA_VALUE;
-}
-
-/* The verdict of the whole block. Where there are bytes, thread 0 must have seen some. */
-__device__ inline uint32_t verdict_of_block(equality e)
-{
-    __shared__ uint32_t first;
-    uint32_t own = verdict(e);
-
-    if (threadIdx.x == 0)
-        first = own;
-    __syncthreads();
-    uint32_t one = first;
-    return __syncthreads_and(one != CUDA_MIXED && (own == one || own == ANYTHING)) ? one
-                                                                                   : CUDA_MIXED;
 }
 
 /* By a warp: copies words [base, base + GROUP) of so many words. in: the aligned words that

@@ -5,14 +5,14 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/codec/equality.cuh"
 #include "kernels/codec/tables.h"
-#include "kernels/cuda/copy.cuh"
 #include "kernels/round/piece.h"
 #include "kernels/round/round.cuh"
 
 namespace bale_round
 {
-using bale_copy::equality;
+using bale_equality::equality;
 
 constexpr unsigned THREADS = 512;
 constexpr uint32_t QUAD = 16, DEEP = 4; /* bytes of a word, and words that a thread has in flight */
@@ -51,7 +51,7 @@ __device__ inline void round_quads(const rounding &r, uint4 *quads, uint32_t cou
                 break;
             v[u] = rounded_quad<WORD>(r, v[u], first > k * QUAD ? first - k * QUAD : 0);
             quads[k] = v[u];
-            bale_copy::compare_bytes(e, v[u]);
+            bale_equality::compare_bytes(e, v[u]);
         }
     }
 }
@@ -90,7 +90,7 @@ __device__ inline equality round_cell(const bale_field &field, uint64_t offset, 
     __syncthreads();
     for (uint32_t i = behind + threadIdx.x; i < length; i += THREADS) {
         const uint32_t four = cell[i] * 0x01010101u;
-        bale_copy::compare_bytes(&e, make_uint4(four, four, four, four));
+        bale_equality::compare_bytes(&e, make_uint4(four, four, four, four));
     }
     return e;
 }
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(THREADS)
     const equality e = frame.field.type == BALE_FIELD_F64
                            ? round_cell<uint64_t>(frame.field, offset, cell, chunks[c].raw_length)
                            : round_cell<uint32_t>(frame.field, offset, cell, chunks[c].raw_length);
-    const uint32_t flags = bale_copy::verdict_of_block(e);
+    const uint32_t flags = bale_equality::verdict_of_block(e);
     if (threadIdx.x == 0) /* measuring rounds again, and keeps what it has found */
         results[c].flags = (results[c].flags & CUDA_MISMATCH) | flags;
 }
