@@ -20,8 +20,9 @@ struct cuda_batch {
     uint32_t frame_count;
     const cuda_frame *host_frames; /* the same in host memory */
     cuda_lists lists;
-    void **to; /* decode: a cell for each chunk */
-    void *temp;
+    cuda_result *results; /* an entry for each of chunks */
+    void **to;            /* decode: a cell for each chunk */
+    void *temp;           /* not for begin */
     size_t temp_bytes;
     cuda_rooms rooms; /* of at least block_room bytes each */
     cudaStream_t stream;
@@ -34,6 +35,13 @@ inline bool bale_cuda_has_long_chunks(const cuda_batch *batch)
         if (batch->host[c].whole > BALE_CUDA_CELL)
             return true;
     return false;
+}
+
+/* Of a frame whose elements are rounded: whether each begins at a multiple of its size in the
+ * cells, so that none lies in two of them. */
+__host__ __device__ inline bool bale_cuda_has_aligned_elements(const cuda_frame &frame)
+{
+    return (frame.field.offset - frame.offset) % (frame.field.type == BALE_FIELD_F64 ? 8 : 4) == 0;
 }
 
 /* A NULL member means that the codec does not need it. */
@@ -57,6 +65,10 @@ struct cuda_codec_ops {
     size_t room;
     /* For our own codecs: the working memory of a resident block (bale_rooms). */
     size_t block_room;
+    /* For a lossy codec: launches what comes before the raw cells are hashed, in the slot's memory
+     * alone. Rounds the elements of frames that say so, if they are aligned (above), and sets the
+     * results' flags of these cells but for CUDA_MISMATCH. */
+    cudaError_t (*begin)(const cuda_batch *batch);
     /* Launches the encoding of raw cells to packed cells: chunk c lies at lists.raw + c *
      * BALE_CUDA_CELL, its stream goes to lists.packed + c * lists.packed_cell. Sets
      * packed_lengths[c] and statuses[c], 0 if it went well. A chunk whose packed length is 0 or

@@ -80,10 +80,13 @@ int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *de
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
 
 /* slot.cu: parts of an encode, each on the slot's stream, with the kernels of
- * kernels/cuda/chunk.cuh and round.cuh. The batch uses the slot's workspace; to: the cells that
- * are decoded to. */
+ * kernels/cuda/chunk.cuh and round.cuh. The batch uses the slot's workspace, if it has one; to: the
+ * cells that are decoded to. */
 cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void **to);
-cudaError_t bale_cuda_round(struct bale_cuda_slot *slot, uint32_t count);
+/* Rounds frames that say so; aligned: also those whose elements are aligned (codec.cuh). */
+cudaError_t bale_cuda_round(struct bale_cuda_slot *slot, uint32_t count, bool aligned);
+/* Rounds, and does what the codec does before raw cells are hashed. Needs no workspace. */
+cudaError_t bale_cuda_begin(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count);
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count);
 cudaError_t bale_cuda_hash_parts(struct bale_cuda_slot *slot, enum cuda_codec codec,
                                  uint32_t count);

@@ -111,7 +111,7 @@ int bale_cuda_scatter(struct bale_cuda_slot *slot, uint32_t count);
 /* Sleeps until the step is done, and frees its workspace. */
 int bale_cuda_wait(struct bale_cuda_slot *slot);
 
-/* For each run; encoding includes rounding. */
+/* For each run: of a kernel that only rounds, of encoding with rounding, and of decoding. */
 struct bale_cuda_times {
     double *round_ns, *encode_ns, *decode_ns;
 };

@@ -7,7 +7,7 @@ namespace
 constexpr unsigned THREADS = 256;
 constexpr unsigned COPIERS = 1024; /* so that all of a chunk is in flight at once */
 
-enum { ENCODE, ROUNDED, ENCODED, DECODE, COPIED, DECODED, MARKS };
+enum { ROUND, ROUNDED, ENCODE, ENCODED, DECODE, COPIED, DECODED, MARKS };
 
 __global__ void set_lengths(const cuda_chunk *chunks, uint32_t count, size_t *lengths)
 {
@@ -57,18 +57,26 @@ cudaError_t load(bale_cuda_slot *slot, uint32_t count)
     return error ? error : cudaStreamSynchronize(slot->stream);
 }
 
+/* By a kernel that does nothing else. */
+cudaError_t round_alone(bale_cuda_slot *slot, uint32_t count, const cudaEvent_t *marks)
+{
+    cudaError_t error = cudaEventRecord(marks[ROUND], slot->stream);
+
+    if (!error)
+        error = bale_cuda_round(slot, count, true);
+    return error ? error : cudaEventRecord(marks[ROUNDED], slot->stream);
+}
+
 /* What is rounded already takes as long to round again. */
-cudaError_t encode(bale_cuda_slot *slot, const cuda_batch *batch, const cuda_codec_ops *ops,
+cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, const cuda_batch *batch,
                    const cudaEvent_t *marks)
 {
     cudaError_t error = cudaEventRecord(marks[ENCODE], batch->stream);
 
     if (!error)
-        error = bale_cuda_round(slot, batch->count);
+        error = bale_cuda_begin(slot, codec, batch->count);
     if (!error)
-        error = cudaEventRecord(marks[ROUNDED], batch->stream);
-    if (!error)
-        error = ops->encode(batch);
+        error = bale_cuda_ops(codec)->encode(batch);
     return error ? error : cudaEventRecord(marks[ENCODED], batch->stream);
 }
 
@@ -115,10 +123,12 @@ cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
     const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
-    cudaError_t error = bale_cuda_keep_raw(slot, count);
+    cudaError_t error = round_alone(slot, count, marks);
 
     if (!error)
-        error = encode(slot, &batch, ops, marks);
+        error = bale_cuda_keep_raw(slot, count);
+    if (!error)
+        error = encode(slot, codec, &batch, marks);
     if (!error)
         error = bale_cuda_choose(slot, codec, count);
     if (!error)
@@ -128,7 +138,7 @@ cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
     if (!error)
         error = cudaStreamSynchronize(slot->stream);
     if (!error)
-        error = between(marks, ENCODE, ROUNDED, &times->round_ns[i]);
+        error = between(marks, ROUND, ROUNDED, &times->round_ns[i]);
     if (!error)
         error = between(marks, ENCODE, ENCODED, &times->encode_ns[i]);
     return error ? error : between(marks, DECODE, DECODED, &times->decode_ns[i]);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "kernels/codec/codec.cuh"
 #include "kernels/codec/equality.cuh"
 #include "kernels/codec/tables.h"
 #include "kernels/round/piece.h"
@@ -96,15 +97,16 @@ __device__ inline equality round_cell(const bale_field &field, uint64_t offset, 
 }
 
 /* A block for each cell, after gather(): rounds it if its frame says so, and sets the
- * result's flags by the rounded bytes. */
+ * result's flags by the rounded bytes. aligned: also where elements are aligned, which a codec
+ * rounds as it encodes. */
 __global__ void __launch_bounds__(THREADS)
-    round_cells(const cuda_chunk *chunks, const cuda_frame *frames, uint8_t *cells,
+    round_cells(const cuda_chunk *chunks, const cuda_frame *frames, uint8_t *cells, bool aligned,
                 cuda_result *results)
 {
     const uint32_t c = blockIdx.x;
     const cuda_frame &frame = frames[chunks[c].frame];
 
-    if (!frame.rounds)
+    if (!frame.rounds || (!aligned && bale_cuda_has_aligned_elements(frame)))
         return;
     const uint64_t offset = frame.offset + (c - frame.first) * BALE_CUDA_CELL;
     uint8_t *cell = cells + (size_t)c * BALE_CUDA_CELL;

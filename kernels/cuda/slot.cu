@@ -214,7 +214,7 @@ cudaError_t encode(bale_cuda_slot *slot, cuda_codec codec, uint32_t count)
     if (!error)
         error = send_frames(slot, codec, count);
     if (!error)
-        error = bale_cuda_round(slot, count);
+        error = bale_cuda_begin(slot, codec, count);
     if (!error)
         error = bale_cuda_keep_raw(slot, count);
     if (!error && codec != CUDA_STORE)
@@ -266,24 +266,34 @@ cuda_batch bale_cuda_batch_of(struct bale_cuda_slot *slot, uint32_t count, void 
                       frames_of(slot, count),
                       slot->host.frames,
                       slot->lists,
+                      slot->results,
                       to,
-                      slot->workspace->temp,
-                      slot->workspace->temp_bytes,
+                      slot->workspace ? slot->workspace->temp : nullptr,
+                      slot->workspace ? slot->workspace->temp_bytes : 0,
                       slot->device->rooms,
                       slot->stream};
 }
 
-cudaError_t bale_cuda_round(struct bale_cuda_slot *slot, uint32_t count)
+cudaError_t bale_cuda_round(struct bale_cuda_slot *slot, uint32_t count, bool aligned)
 {
     const cuda_frame *frames = slot->host.frames;
     bool any = false;
 
     for (uint32_t f = 0; f < frames_of(slot, count); f++)
-        any |= frames[f].rounds;
+        any |= frames[f].rounds && (aligned || !bale_cuda_has_aligned_elements(frames[f]));
     return any ? bale_launch::start(bale_round::round_cells, count, bale_round::THREADS, 0,
                                     slot->stream, slot->chunks, slot->frames, slot->lists.raw,
-                                    slot->results)
+                                    aligned, slot->results)
                : cudaSuccess;
+}
+
+cudaError_t bale_cuda_begin(struct bale_cuda_slot *slot, enum cuda_codec codec, uint32_t count)
+{
+    const cuda_codec_ops *ops = bale_cuda_ops(codec);
+    const cuda_batch batch = bale_cuda_batch_of(slot, count, nullptr);
+    const cudaError_t error = bale_cuda_round(slot, count, false);
+
+    return error || !ops || !ops->begin ? error : ops->begin(&batch);
 }
 
 cudaError_t bale_cuda_keep_raw(struct bale_cuda_slot *slot, uint32_t count)

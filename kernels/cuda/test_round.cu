@@ -48,7 +48,7 @@ bool bale_test_round_run(const cuda_chunk *chunks, uint32_t count, const cuda_fr
                [&] {
                    return bale_launch::start(bale_round::round_cells, count, bale_round::THREADS, 0,
                                              nullptr, device.chunks, device.frames, device.cells,
-                                             device.results);
+                                             true, device.results);
                },
                [&] { return fetch(cells, device.cells, bytes); },
                [&] { return fetch(results, device.results, count); }) == cudaSuccess;

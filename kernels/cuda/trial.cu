@@ -26,6 +26,7 @@ int try_codec(bale_cuda_device *d, cuda_codec codec, const uint8_t *data)
     memset(frame, 0, sizeof *frame);
     frame->raw_length = BALE_CUDA_CELL;
     frame->rounds = bale_codec_is_lossy(bale_cuda_codecs[codec].id);
+    frame->field.offset = 1; /* not aligned, so that the engine rounds, too */
     err = bale_cuda_encode(slot, codec, 1);
     if (err == BALE_OK)
         err = bale_cuda_wait(slot);

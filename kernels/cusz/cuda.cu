@@ -37,6 +37,7 @@ template <typename WORD> cudaError_t allow_for_words()
 cudaError_t open()
 {
     return bale_launch::in_order(
+        [] { return allow(bale_cusz::sample<false>, 0); }, /* loads it; the first batch rounds */
         [] { return allow(bale_cusz::decode, sizeof(bale_cusz::decode_shared)); },
         [] { return allow_for_words<uint32_t>(); }, [] { return allow_for_words<uint64_t>(); });
 }
@@ -89,17 +90,36 @@ template <typename WORD, bool MATCHES> cudaError_t encode_frames(const cuda_batc
         });
 }
 
+bool any_rounds(const cuda_batch *b)
+{
+    for (uint32_t f = 0; f < b->frame_count; f++)
+        if (b->host_frames[f].rounds)
+            return true;
+    return false;
+}
+
+template <bool ROUNDS> cudaError_t start_sample(const cuda_batch *b)
+{
+    return bale_launch::start(bale_cusz::sample<ROUNDS>, b->count, cell_threads(b), 0, b->stream,
+                              b->chunks, b->frames, b->lists, b->results);
+}
+
+cudaError_t begin(const cuda_batch *b)
+{
+    return bale_launch::in_order(
+        [=] {
+            return cudaMemsetAsync(b->lists.parts, 0, b->frame_count * (size_t)BALE_CUDA_PART,
+                                   b->stream);
+        },
+        [=] { return any_rounds(b) ? start_sample<true>(b) : start_sample<false>(b); });
+}
+
 /* Each kernel reads what the one before it has found out of all cells of a chunk or frame. */
 cudaError_t encode(const cuda_batch *b)
 {
     using namespace bale_cusz;
 
     return bale_launch::in_order(
-        [=] {
-            return cudaMemsetAsync(b->lists.parts, 0, b->frame_count * (size_t)BALE_CUDA_PART,
-                                   b->stream);
-        },
-        [=] { return start(b, sample, cell_threads(b), 0); },
         [=] { return count_frames<uint32_t>(b); }, [=] { return count_frames<uint64_t>(b); },
         [=] {
             return bale_launch::start(learn, b->frame_count, LEARN_THREADS, 0, b->stream, b->chunks,
@@ -141,6 +161,14 @@ cudaError_t decode(const cuda_batch *b)
                                       b->lists, b->to);
         });
 }
+
+constexpr cuda_codec_ops steps()
+{
+    cuda_codec_ops ops = bale_cuda_own_steps(open, encode, decode);
+
+    ops.begin = begin;
+    return ops;
+}
 } // namespace
 
-extern const cuda_codec_ops bale_cuda_cusz = bale_cuda_own_steps(open, encode, decode);
+extern const cuda_codec_ops bale_cuda_cusz = steps();

@@ -1,9 +1,11 @@
 /* cusz on the device: the cost of each order in a sample, and the elements that are no multiples
- * (spec.md, Choices). A block for each cell of a chunk, or for the chunk. */
+ * (spec.md, Choices). A block for each cell of a chunk, or for the chunk. It reads all elements,
+ * and rounds them first if that is asked for (ROUNDS). */
 #ifndef BALE_KERNELS_CUSZ_SAMPLE_CUH
 #define BALE_KERNELS_CUSZ_SAMPLE_CUH
 
-#include "kernels/cusz/subject.cuh"
+#include "kernels/codec/codec.cuh"
+#include "kernels/cusz/rounds.cuh"
 
 namespace bale_cusz
 {
@@ -109,14 +111,16 @@ __device__ inline WORD word_of(const rounding &r, bool may_be_quick, WORD raw)
     return quantised(r, raw, &listed);
 }
 
-/* By a thread: adds the costs of element i for each order. Words at the corners of its box, of
- * which the order's bits say which strides lie between, are loaded before one is used. */
-template <typename WORD>
+/* By a thread: adds the costs of element i for each order, which takes twice as many corners as the
+ * one before. Words at the corners are loaded before one is used. ROUNDS: elements may be rounded
+ * or not yet, here and by other blocks. Their words are the same (spec.md, Words), but only one that
+ * is rounded can have a quick word. */
+template <typename WORD, bool ROUNDS>
 __device__ inline void add_costs(const differences<WORD, false> &d, const subject &s, uint32_t i,
                                  uint32_t costs[CUSZ_ORDERS])
 {
     constexpr uint32_t CORNERS = 1u << (CUSZ_ORDERS - 1);
-    const bool quick = may_be_quick(s);
+    const bool quick = !ROUNDS && may_be_quick(s);
     WORD raw[CORNERS], rest = 0;
 
 #pragma unroll
@@ -140,8 +144,9 @@ __device__ inline void add_costs(const differences<WORD, false> &d, const subjec
 
 /* What is found out about elements. */
 struct findings {
-    uint32_t *listed; /* of each group */
-    bool large;       /* one has too many steps for a quick word */
+    uint32_t *listed;              /* of each group */
+    bool large;                    /* one has too many steps for a quick word */
+    bale_equality::equality bytes; /* ROUNDS: of what is rounded */
 };
 
 /* at: the element's place in the share. */
@@ -173,12 +178,52 @@ __device__ inline void look_quickly(const rounding &r, const uint4 &line, uint32
         look_closely(r, words[k], at * (uint32_t)(sizeof line / sizeof(WORD)) + k, found);
 }
 
-/* By a thread: its part of the share, of an array that may have quick words: 16 bytes at a time. */
+/* By a thread: rounds these 16 bytes, too. from: the share's first element; to: where they lie. */
 template <typename WORD>
-__device__ inline void look_in_lines(const differences<WORD, false> &d, share of, findings *found)
+__device__ inline void round_line(const rounder<WORD> &o, const rounding &r, const uint4 &line,
+                                  uint32_t at, uint32_t from, uint4 *to, findings *found)
+{
+    constexpr uint32_t WORDS = sizeof line / sizeof(WORD);
+    WORD exact[WORDS], words[WORDS];
+    bool fine = o.quick && from + at * WORDS >= o.begin;
+    uint4 now;
+
+    memcpy(exact, &line, sizeof exact);
+#pragma unroll
+    for (uint32_t k = 0; k < WORDS; k++)
+        fine = round_quickly(o, exact[k], &words[k]) && fine;
+    if (!fine)
+        for (uint32_t k = 0; k < WORDS; k++) {
+            words[k] = rounded(o, exact[k], from + at * WORDS + k);
+            look_closely(r, words[k], at * WORDS + k, found);
+        }
+    store_elements(to, words);
+    memcpy(&now, words, sizeof now);
+    bale_equality::compare_bytes(&found->bytes, now);
+}
+
+/* By a thread: element i, by itself. */
+template <typename WORD, bool ROUNDS>
+__device__ inline void look_at(const differences<WORD, false> &d, const rounder<WORD> &o, share of,
+                               uint32_t i, findings *found)
+{
+    WORD raw = d.elements.load(i);
+
+    if constexpr (ROUNDS) {
+        raw = rounded(o, raw, i);
+        d.elements.store(i, raw);
+        bale_equality::compare_bytes(&found->bytes, repeated(raw));
+    }
+    look_closely(d.r, raw, i - of.begin, found);
+}
+
+/* By a thread: its part of the share, of an array that may have quick words: 16 bytes at a time. */
+template <typename WORD, bool ROUNDS>
+__device__ inline void look_in_lines(const differences<WORD, false> &d, const rounder<WORD> &o,
+                                     share of, findings *found)
 {
     constexpr uint32_t WORDS = sizeof(uint4) / sizeof(WORD);
-    const uint4 *from = (const uint4 *)(d.elements.at + (size_t)of.begin * sizeof(WORD));
+    uint4 *const from = (uint4 *)(d.elements.at + (size_t)of.begin * sizeof(WORD));
     const uint32_t count = of.end - of.begin, lines = count / WORDS;
 
     for (uint32_t first = threadIdx.x; first < lines; first += SAMPLE_DEEP * blockDim.x) {
@@ -188,33 +233,39 @@ __device__ inline void look_in_lines(const differences<WORD, false> &d, share of
             if (first + k * blockDim.x < lines)
                 v[k] = from[first + k * blockDim.x];
 #pragma unroll
-        for (uint32_t k = 0; k < SAMPLE_DEEP; k++)
-            look_quickly<WORD>(d.r, v[k], first + k * blockDim.x, found);
+        for (uint32_t k = 0; k < SAMPLE_DEEP; k++) {
+            const uint32_t at = first + k * blockDim.x;
+            if constexpr (!ROUNDS)
+                look_quickly<WORD>(d.r, v[k], at, found);
+            else if (at < lines)
+                round_line(o, d.r, v[k], at, of.begin, from + at, found);
+        }
     }
     if (threadIdx.x < count % WORDS)
-        look_closely(d.r, d.elements.load(of.end - 1 - threadIdx.x), count - 1 - threadIdx.x,
-                     found);
+        look_at<WORD, ROUNDS>(d, o, of, of.end - 1 - threadIdx.x, found);
 }
 
-template <typename WORD>
-__device__ inline void sample_share(const differences<WORD, false> &d, const subject &s, share of,
-                                    totals *t, uint32_t *listed)
+/* By a block: returns the bytes that a thread has rounded. */
+template <typename WORD, bool ROUNDS>
+__device__ inline bale_equality::equality sample_share(const differences<WORD, false> &d,
+                                                       const rounder<WORD> &o, const subject &s,
+                                                       share of, totals *t, uint32_t *listed)
 {
     uint32_t costs[CUSZ_ORDERS] = {0};
-    findings found = {listed, !may_be_quick(s)};
+    findings found = {listed, !may_be_quick(s), {}};
 
     if (!found.large)
-        look_in_lines(d, of, &found);
+        look_in_lines<WORD, ROUNDS>(d, o, of, &found);
     else
         for (uint32_t i = of.begin + threadIdx.x; i < of.end; i += blockDim.x)
-            look_closely(d.r, d.elements.load(i), i - of.begin, &found);
+            look_at<WORD, ROUNDS>(d, o, of, i, &found);
     /* A share begins where a stretch of the sample may. */
     for (uint32_t k = threadIdx.x;; k += blockDim.x) {
         const uint32_t begin = of.begin + k / CUSZ_SAMPLE_RUN * CUSZ_SAMPLE_EVERY;
         if (begin >= of.end)
             break;
         if (d.count - begin >= CUSZ_SAMPLE_RUN)
-            add_costs(d, s, begin + k % CUSZ_SAMPLE_RUN, costs);
+            add_costs<WORD, ROUNDS>(d, s, begin + k % CUSZ_SAMPLE_RUN, costs);
     }
 #pragma unroll
     for (uint32_t order = 0; order < CUSZ_ORDERS; order++) {
@@ -225,6 +276,7 @@ __device__ inline void sample_share(const differences<WORD, false> &d, const sub
     const bool slow = __any_sync(ALL, found.large);
     if (bale_warp::lane() == 0 && slow)
         atomicOr(&t->slow, 1u);
+    return found.bytes;
 }
 
 /* What a block knows of its cell. */
@@ -258,7 +310,27 @@ __device__ inline bool load_cell(const cuda_chunk *chunks, const cuda_frame *fra
 template <typename WORD>
 __device__ inline void sample_cell(const cell &x, const cuda_lists &lists, uint32_t *listed)
 {
-    sample_share(differences_of<WORD, false>(x.of, x.chunk, lists, 0), x.of, x.own, x.t, listed);
+    sample_share<WORD, false>(differences_of<WORD, false>(x.of, x.chunk, lists, 0), {}, x.of, x.own,
+                              x.t, listed);
+}
+
+/* The same, when it has rounded the cell. Sets the result's flags by the rounded bytes. */
+template <typename WORD>
+__device__ inline void round_cell(const cell &x, const cuda_frame &frame, const cuda_lists &lists,
+                                  uint32_t *listed, cuda_result *result)
+{
+    const differences<WORD, false> d = differences_of<WORD, false>(x.of, x.chunk, lists, 0);
+    const uint32_t begin = (x.own.end - x.own.begin) * (uint32_t)sizeof(WORD);
+    bale_equality::equality e = sample_share<WORD, true>(d, rounder_of<WORD>(x.of, frame, x.chunk),
+                                                         x.of, x.own, x.t, listed);
+
+    if (threadIdx.x < x.chunk.raw_length - begin) { /* a part of an element */
+        const uint8_t *tail = lists.raw + (size_t)blockIdx.x * BALE_CUDA_CELL + begin;
+        bale_equality::compare_bytes(&e, repeated(tail[threadIdx.x] * 0x01010101u));
+    }
+    const uint32_t flags = bale_equality::verdict_of_block(e);
+    if (threadIdx.x == 0) /* measuring rounds again, and keeps what it has found */
+        result->flags = (result->flags & CUDA_MISMATCH) | flags;
 }
 
 /* By a block: notes how many elements of the groups are listed. */
@@ -275,8 +347,11 @@ __device__ inline void keep_listed(const uint32_t *listed, cell_work *work, tota
 }
 static_assert(GROUPS_OF_CELL % 32 == 0 && GROUPS_OF_CELL <= CELL_THREADS, "whole warps");
 
+/* ROUNDS: there are frames that are rounded here (codec.cuh, begin). */
+template <bool ROUNDS>
 __global__ void __launch_bounds__(CELL_THREADS_MAX)
-    sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists)
+    sample(const cuda_chunk *chunks, const cuda_frame *frames, cuda_lists lists,
+           cuda_result *results)
 {
     __shared__ uint32_t listed[GROUPS_OF_CELL];
     cell x;
@@ -289,7 +364,13 @@ __global__ void __launch_bounds__(CELL_THREADS_MAX)
     __syncthreads();
     if (x.chunk.first == blockIdx.x && threadIdx.x == 0)
         atomicAdd(&x.t->elements, elements_of(x.of, x.chunk));
-    if (x.of.size == 8)
+    const cuda_frame &frame = frames[x.chunk.frame];
+    const bool rounds = ROUNDS && frame.rounds && bale_cuda_has_aligned_elements(frame);
+    if (rounds && x.of.size == 8)
+        round_cell<uint64_t>(x, frame, lists, listed, results + blockIdx.x);
+    else if (rounds)
+        round_cell<uint32_t>(x, frame, lists, listed, results + blockIdx.x);
+    else if (x.of.size == 8)
         sample_cell<uint64_t>(x, lists, listed);
     else
         sample_cell<uint32_t>(x, lists, listed);

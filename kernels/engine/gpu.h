@@ -165,8 +165,8 @@ struct bale_gpu_trial {
     uint64_t stored; /* bytes of those and of their extents' parts; a chunk that is stored raw
                       * counts with its raw length, as does an extent whose part gains nothing */
     uint64_t encode_ns, decode_ns;
-    uint64_t round_ns; /* of encode_ns: with a lossy codec the device first rounds the elements,
-                        * whose field has the type f32 or f64; else 0 */
+    uint64_t round_ns; /* with a lossy codec, whose encode_ns includes rounding: a kernel that only
+                        * rounds the elements, whose field has the type f32 or f64; else 0 */
 };
 
 struct bale_gpu_copy {

@@ -129,6 +129,8 @@ static struct bale_field any_field(struct exact_items *list)
     field.pipeline = (uint8_t)exact_below(list, BALE_PIPELINES);
     field.big_endian = exact_below(list, 5) == 0;
     field.offset = exact_below(list, 3) ? 0 : exact_below(list, 20);
+    if (exact_below(list, 4) == 0) /* the array begins inside the frame */
+        field.offset += 4096 + 4 * exact_below(list, 20000);
     for (uint32_t i = exact_below(list, 4), k = 0; k < i; k++)
         field.dims[k] = PICK(list, rows);
     if (exact_below(list, 6) == 0)

@@ -20,6 +20,13 @@ struct dim3 {
 struct alignas(16) uint4 {
     uint32_t x, y, z, w;
 };
+struct alignas(16) ulonglong2 {
+    unsigned long long x, y;
+};
+inline ulonglong2 make_ulonglong2(unsigned long long x, unsigned long long y)
+{
+    return ulonglong2{x, y};
+}
 inline uint4 make_uint4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
 {
     return uint4{x, y, z, w};
@@ -202,6 +209,10 @@ inline uint64_t __umul64hi(uint64_t a, uint64_t b)
 inline double __dmul_rn(double x, double y)
 {
     return x * y;
+}
+inline float __fadd_rn(float x, float y)
+{
+    return x + y;
 }
 inline double __dadd_rn(double x, double y)
 {

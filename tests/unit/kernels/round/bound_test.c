@@ -1,8 +1,10 @@
 /* No element moves by more than the bound, over as many elements as one likes: "bound_test N SEED"
  * looks at about N. round_test knows what each element must become, and takes 0.7 us for one; here
  * the error alone is looked at, exactly, but in the processor's arithmetic. What was rounded stays
- * when it is rounded again, and some of it goes through the codec cusz. */
+ * when it is rounded again, has the word of cusz that it had before, and some of it goes through
+ * that codec. */
 #include "format/err.h"
+#include "kernels/cusz/cusz.h"
 #include "kernels/frame/registry.h"
 #include "kernels/round/mode.h"
 #include "tests/check.h"
@@ -88,6 +90,19 @@ static void test_is_far(void)
     }
 }
 
+/* Elements have the words of cusz that they had before they were rounded. */
+static void check_words(const struct bale_rounding *rounding, const struct block *x,
+                        const struct block *y)
+{
+    const struct cusz_width *width =
+        rounding->type == BALE_ROUND_F32 ? &cusz_width_f32 : &cusz_width_f64;
+    static struct block before, behind;
+
+    (void)width->quantise(rounding, x->bytes, ELEMENTS, before.bytes, NULL, 0);
+    (void)width->quantise(rounding, y->bytes, ELEMENTS, behind.bytes, NULL, 0);
+    CHECK_EQ_MEM(behind.bytes, before.bytes, ELEMENTS * bale_rounding_width(rounding));
+}
+
 /* The codec gives the bytes back, if it is for them. */
 static void check_codec(const struct bale_rounding *rounding, const uint8_t *bytes, size_t length)
 {
@@ -135,6 +150,7 @@ static void check_block(const struct bale_rounding *rounding, unsigned kind, dou
         fprintf(stderr, "type %d, step %a, kind %u\n", (int)rounding->type, rounding->step, kind);
     bale_round(rounding, z.bytes, y.bytes, ELEMENTS);
     CHECK_EQ_MEM(z.bytes, y.bytes, length);
+    check_words(rounding, &x, &y);
     elements += ELEMENTS;
     if (blocks++ % CODEC_EVERY == 0)
         check_codec(rounding, y.bytes, length);
