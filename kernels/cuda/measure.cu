@@ -123,10 +123,10 @@ cudaError_t run_once(bale_cuda_slot *slot, cuda_codec codec, uint32_t count,
 {
     const cuda_codec_ops *ops = bale_cuda_ops(codec);
     const cuda_batch batch = bale_cuda_batch_of(slot, count, slot->lists.back_addresses);
-    cudaError_t error = round_alone(slot, count, marks);
+    cudaError_t error = bale_cuda_keep_raw(slot, count);
 
     if (!error)
-        error = bale_cuda_keep_raw(slot, count);
+        error = round_alone(slot, count, marks);
     if (!error)
         error = encode(slot, codec, &batch, marks);
     if (!error)
