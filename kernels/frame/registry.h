@@ -17,8 +17,9 @@ int bale_scratch_create(struct bale_scratch **scratch);
 void bale_scratch_destroy(struct bale_scratch *scratch);
 
 /* Memory for the caller, which no function here uses: of BALE_SCRATCH_ROOM bytes each, for what is
- * read of a frame and for a chunk that is decoded. */
-enum { BALE_SCRATCH_ROOM = 1 << BALE_CHUNK_LOG2_DEFAULT };
+ * read of a frame and for a chunk that is decoded. The largest chunks of float fit; those of cusz,
+ * of up to 1 MiB, may not. Pages that were never written take no memory. */
+enum { BALE_SCRATCH_ROOM = 1 << 18 };
 uint8_t *bale_scratch_stored_room(struct bale_scratch *scratch);
 uint8_t *bale_scratch_raw_room(struct bale_scratch *scratch);
 
