@@ -33,6 +33,7 @@ struct io_fd {
     atomic_bool no_dontcache; /* kernel or file system refused RWF_DONTCACHE */
     atomic_bool written; /* large writes that went through the page cache since the last sync */
     atomic_bool keeps_set_id;
+    atomic_bool alone;   /* what was expected of reads last */
     atomic_bool direct;  /* fd was opened with O_DIRECT */
     atomic_bool renewed; /* fd was opened again */
 
@@ -145,6 +146,16 @@ static int fd_read(struct bale_io *io, void *data, size_t length, uint64_t posit
     if (err == BALE_OK && left_in_cache(f, length))
         (void)posix_fadvise(f->fd, (off_t)position, (off_t)length, POSIX_FADV_DONTNEED);
     return err;
+}
+
+/* Of two calls at a time that differ, either may be the one that holds. */
+static void fd_expect(struct bale_io *io, bool alone)
+{
+    struct io_fd *f = fd_of(io);
+
+    if (atomic_load_explicit(&f->alone, memory_order_relaxed) != alone &&
+        atomic_exchange_explicit(&f->alone, alone, memory_order_relaxed) != alone)
+        (void)posix_fadvise(f->fd, 0, 0, alone ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
 }
 
 static int fd_write(struct bale_io *io, const void *data, size_t length, uint64_t position)
@@ -308,6 +319,7 @@ static int fd_close(struct bale_io *io)
 
 static const struct bale_io_ops fd_ops = {
     .read = fd_read,
+    .expect = fd_expect,
     .write = fd_write,
     .sync = fd_sync,
     .size = fd_size,

@@ -4,6 +4,7 @@
 #ifndef BALE_FS_CONTAINER_IO_H
 #define BALE_FS_CONTAINER_IO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -11,6 +12,9 @@ struct bale_io;
 struct bale_io_ops {
     /* Reads up to length bytes; *got < length only at the end of the file. */
     int (*read)(struct bale_io *io, void *data, size_t length, uint64_t position, size_t *got);
+    /* A hint: whether what lies behind the next reads will not be wanted, so that the kernel should
+     * not read it ahead. At first it will be. NULL: it does not matter. */
+    void (*expect)(struct bale_io *io, bool alone);
     int (*write)(struct bale_io *io, const void *data, size_t length, uint64_t position);
     /* fsync: modes and owners are the backing inode's. */
     int (*sync)(struct bale_io *io);

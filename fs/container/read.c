@@ -222,6 +222,14 @@ static bool take_first(struct part *p)
     return taken;
 }
 
+/* A chunk that lies behind the head looks like a stream to the kernel, which would read the frames
+ * that follow, too. */
+static void expect_alone(struct bale_io *io, bool alone)
+{
+    if (io->ops->expect)
+        io->ops->expect(io, alone);
+}
+
 static int read_part(struct part *p)
 {
     const struct bale_frame *frame = &p->head.frame;
@@ -235,6 +243,7 @@ static int read_part(struct part *p)
     else if (p->segment->frame_length > SMALL_FRAME)
         want = bale_frame_head_length(p->segment->codec, p->segment->skip + p->segment->length,
                                       p->segment->chunk_log2);
+    expect_alone(p->io, want < p->segment->frame_length);
     err = take_first(p) ? BALE_OK
                         : bale_frame_head_read(p->io, p->segment->position,
                                                p->segment->frame_length, want, &p->head, p->fault);
@@ -318,6 +327,7 @@ int bale_container_read_frame(struct bale_container *c, const struct bale_segmen
 
     if ((segment->flags & BALE_SEGMENT_UNWRITTEN) != 0)
         return BALE_E_INVALID;
+    expect_alone(c->io, false);
     err = bale_frame_bytes_read(c->io, frame, segment->frame_length, segment->position, &fault);
     if (err == BALE_OK)
         err = bale_frame_head_decode(frame, segment->frame_length, &head);

@@ -112,6 +112,11 @@ static int io_read(struct bale_io *io, void *data, size_t length, uint64_t posit
     return err;
 }
 
+static void io_expect(struct bale_io *io, bool alone)
+{
+    file_of(io)->alone = alone;
+}
+
 static int io_write(struct bale_io *io, const void *data, size_t length, uint64_t position)
 {
     struct memory_file *file = file_of(io);
@@ -205,6 +210,7 @@ static int io_close(struct bale_io *io)
 
 static const struct bale_io_ops ops = {
     .read = io_read,
+    .expect = io_expect,
     .write = io_write,
     .sync = io_sync,
     .size = io_size,

@@ -44,6 +44,7 @@ struct memory_file {
     size_t allocated; /* where the blocks beyond the end stop; a failed allocate adds some, too */
     unsigned long writes;
     unsigned long syncs;
+    bool alone;                 /* what is expected of reads */
     void (*reading)(void *arg); /* called before each read; NULL: nothing */
     void *reading_arg;
 };

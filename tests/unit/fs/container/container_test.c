@@ -137,6 +137,42 @@ static void test_small_read(void)
     free(data);
 }
 
+/* Behind a chunk that is read by itself the kernel need not read ahead; behind a whole frame, or a
+ * small one, it may. */
+static void test_reads_alone(void)
+{
+    struct bale_segment segment;
+    struct rig rig;
+    uint8_t *data = malloc(1 << 20);
+    uint64_t size = 0;
+
+    REQUIRE(data);
+    rig_init(&rig, 1, 1 << 18, 1 << 20);
+    rig.incompressible = true;
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, (1 << 18) + 5000), BALE_OK);
+    rig_commit(&rig, false);
+    CHECK(!rig.file.alone);
+    CHECK_EQ(bale_container_map(rig.container, 0, &segment), BALE_OK);
+    CHECK_EQ(bale_container_read(rig.container, rig.scratch, &segment, 0, 4096, data, NULL),
+             BALE_OK);
+    CHECK(rig.file.alone);
+    CHECK_EQ(bale_container_read_frame(rig.container, &segment, data), BALE_OK);
+    CHECK(!rig.file.alone);
+    CHECK_EQ(bale_container_read(rig.container, rig.scratch, &segment, 8192, 4096, data, NULL),
+             BALE_OK);
+    CHECK(rig.file.alone);
+    CHECK_EQ(bale_container_map(rig.container, 1 << 18, &segment), BALE_OK);
+    CHECK_EQ(bale_container_read(rig.container, rig.scratch, &segment, 1 << 18, 100, data, NULL),
+             BALE_OK);
+    CHECK(!rig.file.alone);
+    CHECK_EQ(rig_read(&rig, data, &size), BALE_OK);
+    CHECK(!rig.file.alone);
+    rig_clear(&rig);
+    free(data);
+}
+
 /* Direct while the one frame is used from its first byte to its last, and back again. */
 static void test_direct(void)
 {
@@ -332,6 +368,7 @@ int main(void)
     test_empty();
     test_small();
     test_small_read();
+    test_reads_alone();
     test_first_write_cut_off();
     test_first_write_fails();
     test_direct();

@@ -5,6 +5,7 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -66,6 +67,46 @@ static void test_calls(void)
     CHECK_EQ_U(size, 100);
     io->ops->close(io);
     CHECK_EQ(fcntl(fd, F_GETFD), -1);
+}
+
+/* Whether one of the file's pages in [from, from + count) is in the kernel's cache. */
+static bool has_pages(int fd, uint64_t from, size_t count)
+{
+    unsigned char are[64];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    void *map = mmap(NULL, count * page, PROT_READ, MAP_SHARED, fd, (off_t)(from * page));
+    bool some = false;
+
+    REQUIRE(count <= sizeof are && map != MAP_FAILED && mincore(map, count * page, are) == 0);
+    for (size_t i = 0; i < count; i++)
+        some |= are[i] & 1;
+    REQUIRE(munmap(map, count * page) == 0);
+    return some;
+}
+
+/* A read that continues another looks like a stream, but nothing is read ahead of it. A file system
+ * may read whole groups of 8 pages. */
+static void test_alone(void)
+{
+    enum { FIRST = 256, LENGTH = 16, SOME = 8, BEHIND = 32 };
+    static uint8_t data[LENGTH << 16];
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), got;
+    struct bale_io *io;
+    int fd = open_file();
+
+    REQUIRE(page <= sizeof data / LENGTH && bale_io_open_fd(fd, &io) == BALE_OK);
+    for (unsigned at = 0; at < 4 * FIRST; at += LENGTH)
+        CHECK_EQ(io->ops->write(io, data, LENGTH * page, at * page), BALE_OK);
+    CHECK_EQ(io->ops->sync(io), BALE_OK);
+    CHECK_EQ(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+    if (!has_pages(fd, FIRST, 64)) { /* a file system in memory keeps them */
+        io->ops->expect(io, true);
+        CHECK_EQ(io->ops->read(io, data, page, FIRST * page, &got), BALE_OK);
+        for (unsigned at = 1; at < LENGTH; at += 5)
+            CHECK_EQ(io->ops->read(io, data, 5 * page, (FIRST + at) * page, &got), BALE_OK);
+        CHECK(!has_pages(fd, FIRST + LENGTH + SOME, BEHIND));
+    }
+    io->ops->close(io);
 }
 
 static void test_read_only_fd(void)
@@ -378,6 +419,7 @@ int main(void)
     test_remote();
     REQUIRE(pthread_create(&other, NULL, test_set_id, NULL) == 0); /* capabilities are a thread's */
     REQUIRE(pthread_join(other, NULL) == 0);
+    test_alone();
     test_read_only_fd();
     test_one_block();
     test_threads();
