@@ -123,7 +123,7 @@ __device__ inline bool decode_chunk(decode_shared *s, const float_layout &l, con
                                     uint32_t length, uint8_t *raw, uint32_t raw_length)
 {
     const extents its = extents_of(l, raw_length);
-    sections from = {in, 0, 0, 0};
+    sections from = {in, 0, 0, 0, l.singles};
 
     if (!split(s, its, element<T>::BITS, length, 0, BALE_CUDA_CELL / sizeof(T) / FLOAT_BLOCK,
                &from) ||
@@ -175,7 +175,7 @@ __device__ inline bool decode_tile(decode_shared *s, const tile &t, const float_
                                    uint32_t raw_length)
 {
     const extents its = extents_of(l, raw_length);
-    sections from = {in, 0, 0, 0};
+    sections from = {in, 0, 0, 0, l.singles};
     T *values = (T *)s->values;
     uint32_t turn = 0;
 

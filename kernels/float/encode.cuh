@@ -9,14 +9,15 @@
 #include "kernels/codec/turn.cuh"
 #include "kernels/float/cells.cuh"
 #include "kernels/float/share.cuh"
+#include "kernels/float/singles.cuh"
 #include "kernels/float/steps.cuh"
 
 namespace bale_float
 {
 /* Of a cell's groups. */
 struct group_places {
-    uint64_t widths[BLOCKS_MAX]; /* at first what each group needs, in bytes */
-    uint32_t planes_at[BLOCKS_MAX];
+    uint64_t widths[BLOCKS_MAX];    /* at first what each group needs, in bytes */
+    uint32_t planes_at[BLOCKS_MAX]; /* at first the low bits of a block of singles */
 };
 
 struct encode_shared {
@@ -54,8 +55,12 @@ __device__ inline void find_needs(group_places *groups, T *values, const cell &a
 #pragma unroll
         for (uint32_t k = 0; k < FLOAT_GROUP; k++)
             x.at[k] = g * FLOAT_GROUP + k < at.count ? zigzag(x.at[k]) : (T)0;
+        const uint32_t need = need_of(x);
+        const uint32_t low_bits = HAS_SINGLES<T> ? low_bits_needed(x, need) : 0;
         if (g < 8 * blocks)
-            needs[g] = (uint8_t)need_of(x);
+            needs[g] = (uint8_t)need;
+        if (g < 8 * blocks && g % 8 == 0)
+            groups->planes_at[g / 8] = low_bits;
         __syncthreads();
         if (g * FLOAT_GROUP < at.count)
             store_group(values, g, x);
@@ -64,37 +69,46 @@ __device__ inline void find_needs(group_places *groups, T *values, const cell &a
 }
 
 /* By a block: the groups' planes to the beginning of the values. None of them reaches behind its
- * own group, so a round overwrites what it or an earlier round has read. */
+ * own group, nor those of a block of singles behind the block, so a round overwrites what it or an
+ * earlier round has read. deltas: those of the cell, of which the classes of singles are written. */
 template <typename T>
-__device__ inline void pack_planes(const group_places *groups, T *values, uint32_t count)
+__device__ inline void pack_planes(const group_places *groups, T *values, uint32_t count,
+                                   uint8_t *deltas)
 {
     const uint32_t there = (count + FLOAT_GROUP - 1) / FLOAT_GROUP;
+    const uint32_t blocks = (count + FLOAT_BLOCK - 1) / FLOAT_BLOCK;
+    uint32_t *words = (uint32_t *)values;
 
     for (uint32_t first = 0; first < there; first += blockDim.x) {
         const uint32_t g = first + threadIdx.x;
-        planes<T> p = {};
-        uint32_t width = 0;
-        uint64_t all = 0;
-        if (g < there) {
-            all = groups->widths[g / 8];
-            width = (uint32_t)(all >> 8 * (g % 8) & 0xff);
-        }
+        const uint64_t all = g < 8 * blocks ? groups->widths[g / 8] : 0;
+        const uint32_t at = g < 8 * blocks ? groups->planes_at[g / 8] : 0;
+        const bool are_singles = HAS_SINGLES<T> && is_of_singles(all);
+        const uint32_t width = are_singles ? 0 : (uint32_t)(all >> 8 * (g % 8) & 0xff);
         const uint32_t most = __reduce_max_sync(bale_warp::ALL, width);
+        group<T> x = {};
         if (g < there)
-            p = planes_of(load_group(values, g), most);
+            x = load_group(values, g);
+        const planes<T> p = are_singles ? kept(x) : planes_of(x, most);
         __syncthreads();
-        if (g < there)
-            store_planes(p, width, most,
-                         (uint8_t *)values + groups->planes_at[g / 8] + sum_of_first(all, g % 8));
-        __syncthreads();
+        if (width > 0)
+            store_planes(p, width, most, (uint8_t *)values + at + sum_of_first(all, g % 8));
+        if (are_singles)
+            clear_low_bits(words, at, at + planes_length(all), g % 8);
+        if (HAS_SINGLES<T>) {
+            __syncthreads();
+            if (__any_sync(bale_warp::ALL, are_singles))
+                put_singles(kept(p), all, g % 8, at, words, deltas);
+        }
     }
+    __syncthreads();
 }
 
-/* By a thread: a block's header and deltas. */
+/* By a thread: a block's header, and deltas but those of singles. */
 __device__ inline void write_widths(const widths &w, uint8_t *header, uint8_t *deltas)
 {
     *header = (uint8_t)w.header;
-    for (uint32_t k = 0; k < w.bits; k++)
+    for (uint32_t k = 0; k < w.header >> 6; k++)
         deltas[k] = delta_byte(w.deltas, k);
 }
 
@@ -159,9 +173,10 @@ __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &
     subtract_across(l, at, h, *values);
     find_needs(&s->groups, *values, at, h.orders[0]);
     if (b * FLOAT_BLOCK < at.count)
-        found.w = choose_widths(s->groups.widths[b], groups_there(at.count, b), element<T>::BITS);
+        found.w = choose_widths(s->groups.widths[b], groups_there(at.count, b), element<T>::BITS,
+                                s->groups.planes_at[b]);
     found.deltas_at = sum_before(found.w.bits, &s->room, &found.all.deltas);
-    found.planes_at = sum_before(sum_of_bytes(found.w.widths), &s->room, &found.all.planes);
+    found.planes_at = sum_before(planes_length(found.w.widths), &s->room, &found.all.planes);
     return found;
 }
 
@@ -267,20 +282,20 @@ __device__ inline uint32_t encode_cell(encode_shared *s, const float_layout &l,
         all.planes += s->shares[n].planes;
         all.bits += s->shares[n].bits;
     }
+    uint8_t *deltas = to.out + ends + blocks + before.deltas;
     uint8_t *planes = to.out + ends + blocks + all.deltas, *behind = planes + all.planes;
     const uint32_t length = ends + blocks + all.deltas + all.planes + (all.bits + 7) / 8;
     if (length > to.limit)
         return 0;
     if (b * FLOAT_BLOCK < at.count) {
-        s->groups.widths[b] = found.w.widths;
+        s->groups.widths[b] = with_deltas(found.w.widths, found.deltas_at);
         s->groups.planes_at[b] = found.planes_at;
-        write_widths(found.w, to.out + ends + at.first / FLOAT_BLOCK + b,
-                     to.out + ends + blocks + before.deltas + found.deltas_at);
+        write_widths(found.w, to.out + ends + at.first / FLOAT_BLOCK + b, deltas + found.deltas_at);
     }
     if (k == 0)
         write_ends(at.its, to);
     __syncthreads();
-    pack_planes(&s->groups, values, at.count);
+    pack_planes(&s->groups, values, at.count, deltas);
     copy_out(planes + before.planes, (const uint8_t *)values, s->shares[k].planes);
     if (q.map.high > 0 && s->shares[k].bits > 0)
         write_raw_bits(s, q, at, k, cells, before.bits, found.bits_before, behind);

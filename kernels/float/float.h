@@ -19,7 +19,10 @@ enum {
     FLOAT_PART = 13, /* bytes */
     FLOAT_DECIMAL = 1 << 15,
     FLOAT_DELTA_BITS = 3,
-    FLOAT_FIRST_BYTES = 128, /* of a window in which all types are tried */
+    FLOAT_SINGLES_ABOVE = 16,  /* bits of a block's longest number, for singles (singles.inc) */
+    FLOAT_SINGLES_DELTAS = 24, /* bytes: three words of classes */
+    FLOAT_CLASSES = 7,         /* of numbers that are not 0; that of 0 is behind them */
+    FLOAT_FIRST_BYTES = 128,   /* of a window in which all types are tried */
     FLOAT_APART = 4, /* elements from one to that from which it is subtracted there, at most */
     FLOAT_ESTIMATE_WINDOWS = 4,
     FLOAT_ESTIMATE_WINDOW = 512, /* bytes */
@@ -37,6 +40,7 @@ struct float_layout {
     uint8_t size_log2; /* of an element: 1 to 3 */
     bool is_float;     /* not an integer */
     bool big_endian;
+    bool singles;      /* blocks with k = 0 and more than FLOAT_SINGLES_ABOVE bits are of singles */
     uint8_t lead;      /* bytes of a chunk before its first element */
     uint8_t shift;     /* low bits that are zero in every element */
     uint16_t exponent; /* E; 0: no fixed point; FLOAT_DECIMAL and a number of digits */
@@ -61,6 +65,12 @@ struct float_map {
 static inline uint32_t float_elements(const struct float_layout *layout, uint32_t raw_length)
 {
     return raw_length < layout->lead ? 0 : (raw_length - layout->lead) >> layout->size_log2;
+}
+
+/* Whether elements can be so long that a block of them is of singles. */
+static inline bool float_may_have_singles(unsigned size_log2)
+{
+    return 8u << size_log2 > FLOAT_SINGLES_ABOVE;
 }
 
 /* Writes FLOAT_PART bytes. */

@@ -22,14 +22,18 @@ struct decode_shared {
     uint4 rows[ROWS_BYTES / sizeof(uint4)]; /* only where a block decodes several cells */
 };
 
-/* Of block b of a tile, if it has so many. */
+/* Of block b of a tile, if it has so many. The classes of singles take the room that sums over rows
+ * need later. */
 __device__ inline void keep_widths(decode_shared *s, uint32_t b, const widths &w,
                                    const block_places &at)
 {
-    if (b < BLOCKS_MAX) {
-        s->widths[b] = w.widths;
-        s->planes_at[b] = at.planes;
-    }
+    if (b >= BLOCKS_MAX)
+        return;
+    s->widths[b] = w.widths;
+    s->planes_at[b] = at.planes;
+    if (is_of_singles(w.widths))
+        for (uint32_t i = 0; i < CLASS_BITS; i++)
+            s->room.of[i][b] = w.singles.bit[i];
 }
 
 /* By a block: finds the sections, and the widths of a tile, which begins with block `begin` and has
@@ -58,6 +62,54 @@ __device__ inline bool split(decode_shared *s, const extents &its, unsigned size
     return to->bits <= length;
 }
 
+/* By a warp: the numbers of group g of a tile, in each lane whose block is one of singles; else
+ * zeros. planes: the byte of the cell at which the section begins; all: the block's widths. It is
+ * called, since its registers would not be left to tiles that only have planes. */
+template <typename T>
+__device__ __noinline__ group<T> load_singles(const decode_shared *s, const uint8_t *cell,
+                                              uint32_t planes, uint32_t g, uint64_t all)
+{
+    const bool are_singles = is_of_singles(all);
+    classes<uint32_t> c = {};
+    uint32_t bits = 0;
+
+    if (are_singles) {
+#pragma unroll
+        for (uint32_t i = 0; i < CLASS_BITS; i++)
+            c.bit[i] = ((const uint8_t *)s->room.of[i])[g];
+        bits = low_bits_of(c, FLOAT_GROUP, longest_of(all));
+    }
+    const uint32_t before = sum_before_of_eight(bits, g % 8);
+    if (!are_singles)
+        return {};
+    bale_bytes::unaligned_words<2 * sizeof(T)> words;
+    words.load((const uint32_t *)cell, planes + s->planes_at[g / 8] + before / 8,
+               (before % 8 + bits + 7) / 8);
+    return numbers_of_singles<T>(words, before % 8, c, longest_of(all));
+}
+
+/* By a warp: the integers of group g of a tile, in each lane, if it is there; else zeros. */
+template <typename T>
+__device__ inline group<T> load_group_of(const decode_shared *s, const sections &from, uint32_t g,
+                                         bool is_there)
+{
+    const uint64_t all = is_there ? s->widths[g / 8] : 0;
+    const bool are_singles = HAS_SINGLES<T> && is_of_singles(all);
+    group<T> x = {};
+
+    if (HAS_SINGLES<T> && __any_sync(bale_warp::ALL, are_singles))
+        x = load_singles<T>(s, from.cell, from.planes, g, all);
+    if (is_there && !are_singles) {
+        const uint32_t width = (uint32_t)(all >> 8 * (g % 8) & 0xff);
+        bale_bytes::unaligned_words<2 * sizeof(T)> words;
+        words.load((const uint32_t *)from.cell,
+                   from.planes + s->planes_at[g / 8] + sum_of_first(all, g % 8), width);
+        x = numbers_of_planes<T>(words, width);
+    }
+    undo_zigzag(&x);
+    return x;
+}
+
 /* By a block: the planes of a tile to integers with all differences but those along x. `turn`
  * counts the rounds of the chunk, or of the tile; is_first: with the first of them the chunk
  * begins. */
@@ -69,12 +121,7 @@ __device__ inline void join_tile(decode_shared *s, const sections &from, uint32_
 
     for (uint32_t g = threadIdx.x; g / THREADS * THREADS * FLOAT_GROUP < count; g += THREADS) {
         const bool is_there = g * FLOAT_GROUP < count;
-        group<T> x = {};
-        if (is_there) {
-            const uint64_t all = s->widths[g / 8];
-            const uint32_t at = from.planes + s->planes_at[g / 8] + sum_of_first(all, g % 8);
-            x = load_planes<T>(from.cell, at, (uint32_t)(all >> 8 * (g % 8) & 0xff));
-        }
+        group<T> x = load_group_of<T>(s, from, g, is_there);
         if (order > 0) {
             const levels<S> own =
                 add_in_warp(&x, order, is_first && *turn == 0 && threadIdx.x == 0);

@@ -68,17 +68,24 @@ __device__ inline bool map_has(const float_layout &l, unsigned exponent)
            exponent < 1u << ((8u << l.size_log2) - 1 - mantissa);
 }
 
+/* float_may_have_singles (float.h). An encoder has them then. */
+__device__ inline bool has_singles(unsigned size_log2)
+{
+    return 8u << size_log2 > FLOAT_SINGLES_ABOVE;
+}
+
 /* False: it breaks a rule. */
 __device__ inline bool read_part(const uint8_t *p, uint32_t length, float_layout *l)
 {
-    bool fine = length == FLOAT_PART && p[0] >> 7 == 0;
+    bool fine = true;
 
-    if (!fine)
+    if (length != FLOAT_PART)
         return false;
     l->size_log2 = p[0] & 3;
     l->is_float = (p[0] & 4) != 0;
     l->big_endian = (p[0] & 8) != 0;
-    l->lead = p[0] >> 4;
+    l->lead = p[0] >> 4 & 7;
+    l->singles = p[0] >> 7 != 0;
     l->shift = p[1];
     l->exponent = (uint16_t)(p[2] | p[3] << 8);
     l->orders[0] = p[12] & 7;
@@ -90,8 +97,8 @@ __device__ inline bool read_part(const uint8_t *p, uint32_t length, float_layout
     for (unsigned i = 0; i < FLOAT_AXES; i++)
         fine = fine && l->orders[i] <= 4 && l->strides[i] <= FLOAT_STRIDE_MAX &&
                (l->orders[i] == 0) == (l->strides[i] == 0);
-    return fine && l->size_log2 >= 1 && l->lead < 1u << l->size_log2 &&
-           l->shift < 8u << l->size_log2 &&
+    return fine && l->size_log2 >= 1 && (!l->singles || has_singles(l->size_log2)) &&
+           l->lead < 1u << l->size_log2 && l->shift < 8u << l->size_log2 &&
            (!l->is_float || l->shift <= mantissa_of(l->size_log2)) &&
            (l->exponent == 0 || map_has(*l, l->exponent));
 }
@@ -100,7 +107,7 @@ __device__ inline bool read_part(const uint8_t *p, uint32_t length, float_layout
 __device__ inline uint8_t part_byte(const float_layout &l, unsigned i)
 {
     const uint32_t type = l.size_log2 | (uint32_t)l.is_float << 2 | (uint32_t)l.big_endian << 3 |
-                          (uint32_t)l.lead << 4;
+                          (uint32_t)l.lead << 4 | (uint32_t)has_singles(l.size_log2) << 7;
     const uint32_t head = type | (uint32_t)l.shift << 8 | (uint32_t)l.exponent << 16;
     const uint32_t orders = l.orders[0] | (uint32_t)l.orders[1] << 3 | (uint32_t)l.orders[2] << 6;
     const uint32_t word = i < 4 ? head : i < 8 ? l.strides[1] : i < 12 ? l.strides[2] : orders;

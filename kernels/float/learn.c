@@ -75,6 +75,7 @@ bool float_learn(struct float_work *work, const struct float_steps *steps,
         float_find_type(steps, raw, length, layout);
     else
         take_type(field, offset, layout);
+    layout->singles = float_may_have_singles(layout->size_log2);
     take_rows(field, &extent);
     steps += layout->size_log2 - 1;
     return steps->choose(&extent);

@@ -7,14 +7,16 @@ enum {
     TYPE_FLOAT = 1 << 2,
     TYPE_BIG_ENDIAN = 1 << 3,
     TYPE_LEAD_AT = 4,
-    TYPE_ZERO = 1 << 7,
+    TYPE_LEAD = 7, /* mask there */
+    TYPE_SINGLES = 1 << 7,
     MANTISSA_MIN = 3, /* with a fixed point */
 };
 
 void float_part_write(const struct float_layout *layout, uint8_t *out)
 {
     out[0] = (uint8_t)(layout->size_log2 | (layout->is_float ? TYPE_FLOAT : 0) |
-                       (layout->big_endian ? TYPE_BIG_ENDIAN : 0) | layout->lead << TYPE_LEAD_AT);
+                       (layout->big_endian ? TYPE_BIG_ENDIAN : 0) | layout->lead << TYPE_LEAD_AT |
+                       (layout->singles ? TYPE_SINGLES : 0));
     out[1] = layout->shift;
     bale_put16(out + 2, layout->exponent);
     bale_put32(out + 4, layout->strides[1]);
@@ -24,7 +26,8 @@ void float_part_write(const struct float_layout *layout, uint8_t *out)
 
 static bool type_is_right(const struct float_layout *l)
 {
-    return l->size_log2 >= 1 && l->lead < 1u << l->size_log2 && l->shift < 8u << l->size_log2 &&
+    return l->size_log2 >= 1 && (!l->singles || float_may_have_singles(l->size_log2)) &&
+           l->lead < 1u << l->size_log2 && l->shift < 8u << l->size_log2 &&
            (!l->is_float || l->shift <= float_mantissa(l->size_log2));
 }
 
@@ -41,13 +44,14 @@ int float_part_read(struct bale_extent_part part, struct float_layout *layout)
 {
     const uint8_t *p = part.bytes;
 
-    if (part.length != FLOAT_PART || (p[0] & TYPE_ZERO) != 0)
+    if (part.length != FLOAT_PART)
         return BALE_E_CORRUPT;
     *layout = (struct float_layout){
         .size_log2 = p[0] & TYPE_SIZE,
         .is_float = (p[0] & TYPE_FLOAT) != 0,
         .big_endian = (p[0] & TYPE_BIG_ENDIAN) != 0,
-        .lead = p[0] >> TYPE_LEAD_AT,
+        .singles = (p[0] & TYPE_SINGLES) != 0,
+        .lead = p[0] >> TYPE_LEAD_AT & TYPE_LEAD,
         .shift = p[1],
         .exponent = bale_get16(p + 2),
         .orders = {p[12] & 7, p[12] >> 3 & 7, p[12] >> 6},

@@ -1,119 +1,11 @@
-/* float on the device: widths and planes of groups (spec.md, Chunk). */
+/* float on the device: planes of groups (spec.md, Chunk). */
 #ifndef BALE_KERNELS_FLOAT_PLANES_CUH
 #define BALE_KERNELS_FLOAT_PLANES_CUH
 
-#include "kernels/float/layout.cuh"
+#include "kernels/float/widths.cuh"
 
 namespace bale_float
 {
-constexpr uint32_t BLOCKS_MAX = BALE_CUDA_CELL / sizeof(uint16_t) / FLOAT_BLOCK;
-static_assert(BLOCKS_MAX <= THREADS, "a thread for each block of elements");
-
-constexpr uint64_t EVERY = UINT64_C(0x0101010101010101);
-
-/* ---- Widths ---- */
-
-/* The widths of a block's groups, and deltas: a byte for each group. */
-struct widths {
-    uint64_t widths, deltas;
-    uint32_t header, bits; /* bits: bytes of deltas in the chunk */
-};
-
-__device__ inline uint32_t sum_of_bytes(uint64_t bytes)
-{
-    const uint64_t pairs = UINT64_C(0x00ff00ff00ff00ff);
-
-    return (uint32_t)(((bytes & pairs) + (bytes >> 8 & pairs)) * UINT64_C(0x0001000100010001) >>
-                      48);
-}
-
-/* The sum of the first `count` bytes, less than 8. */
-__device__ inline uint32_t sum_of_first(uint64_t bytes, uint32_t count)
-{
-    return sum_of_bytes(bytes & ((UINT64_C(1) << 8 * count) - 1));
-}
-
-/* Bytes of groups that are there. */
-__device__ inline uint64_t bytes_there(uint32_t groups)
-{
-    return groups >= 8 ? UINT64_MAX : (UINT64_C(1) << 8 * groups) - 1;
-}
-
-/* Groups of a block of a chunk with so many elements. */
-__device__ inline uint32_t groups_there(uint32_t count, uint32_t block)
-{
-    const uint32_t first = block * FLOAT_BLOCK;
-
-    return first >= count ? 0 : min((count - first + FLOAT_GROUP - 1) / FLOAT_GROUP, 8u);
-}
-
-/* Reads the deltas at `in`. False: a rule is broken. */
-__device__ inline bool read_widths(uint32_t header, const uint8_t *in, uint32_t groups,
-                                   unsigned size_bits, widths *w)
-{
-    const uint32_t code = header & 63, most = size_bits == 64 && code == 63 ? 64 : code;
-    const uint64_t there = bytes_there(groups);
-
-    w->deltas = 0;
-    for (uint32_t k = 0; k < header >> 6; k++) /* float_spread_bits (work.h) */
-        w->deltas |= (((in[k] * EVERY & UINT64_C(0x8040201008040201)) + EVERY * 0x7f) >> 7 & EVERY)
-                     << k;
-    w->widths = most * EVERY - w->deltas;
-    if (most > size_bits || (w->widths & EVERY * 0x80) != 0 || (w->deltas & ~there) != 0)
-        return false;
-    w->widths &= there;
-    return true;
-}
-
-/* What `groups` groups that need so many bits take with deltas of `bits` bits. */
-__device__ inline uint32_t cost_of(uint64_t need, uint32_t groups, uint32_t most, uint32_t bits)
-{
-    const uint32_t range = (1u << bits) - 1, least = most > range ? most - range : 0;
-    uint32_t cost = bits;
-
-#pragma unroll
-    for (uint32_t g = 0; g < 8; g++)
-        if (g < groups)
-            cost += max((uint32_t)(need >> 8 * g & 0xff), least);
-    return cost;
-}
-
-/* The widths that take the fewest bytes. */
-__device__ inline widths choose_widths(uint64_t need, uint32_t groups, unsigned size_bits)
-{
-    widths w = {};
-    uint32_t most = 0, least_cost = UINT32_MAX;
-
-#pragma unroll
-    for (uint32_t g = 0; g < 8; g++)
-        if (g < groups)
-            most = max(most, (uint32_t)(need >> 8 * g & 0xff));
-    const uint32_t code = min(most, 63u);
-    most = size_bits == 64 && code == 63 ? 64 : code;
-    for (uint32_t bits = 0; bits <= FLOAT_DELTA_BITS; bits++) {
-        const uint32_t cost = cost_of(need, groups, most, bits);
-        if (cost < least_cost)
-            least_cost = cost, w.bits = bits;
-    }
-    w.header = code | w.bits << 6;
-    const uint32_t range = (1u << w.bits) - 1, least = most > range ? most - range : 0;
-#pragma unroll
-    for (uint32_t g = 0; g < 8; g++) {
-        const uint32_t width = max((uint32_t)(need >> 8 * g & 0xff), least);
-        w.widths |= (uint64_t)(g < groups ? width : 0) << 8 * g;
-        w.deltas |= (uint64_t)(g < groups ? most - width : 0) << 8 * g;
-    }
-    return w;
-}
-
-/* Byte k of a block's deltas: bit k of each. */
-__device__ inline uint8_t delta_byte(uint64_t deltas, uint32_t k)
-{
-    return (uint8_t)((deltas >> k & EVERY) * UINT64_C(0x0102040810204080) >> 56);
-}
-
-/* ---- Planes ---- */
-
 /* The 8 x 8 bits of a word, transposed. */
 __device__ inline uint64_t transposed(uint64_t x)
 {
@@ -154,6 +46,11 @@ template <typename T> __device__ inline T zigzag(T x)
     return (T)((T)(x << 1) ^ sign_of(x));
 }
 
+template <typename T> __device__ inline uint32_t length_of(T number)
+{
+    return sizeof(T) == 8 ? bit_length(number) : 32 - (uint32_t)__clz((int)number);
+}
+
 /* Bits of the longest number. */
 template <typename T> __device__ inline uint32_t need_of(const group<T> &x)
 {
@@ -162,7 +59,7 @@ template <typename T> __device__ inline uint32_t need_of(const group<T> &x)
 #pragma unroll
     for (unsigned i = 0; i < FLOAT_GROUP; i++)
         all |= x.at[i];
-    return sizeof(T) == 8 ? bit_length(all) : 32 - (uint32_t)__clz((int)all);
+    return length_of(all);
 }
 
 /* Planes of a group: byte j of word b is plane 8 b + j. */
@@ -209,14 +106,13 @@ __device__ inline void store_planes(const planes<T> &p, uint32_t width, uint32_t
     }
 }
 
-/* `width` planes at byte `at` of a cell to the group's values. */
+/* The numbers of a group whose `width` planes are in the words. */
 template <typename T>
-__device__ inline group<T> load_planes(const uint8_t *cell, uint32_t at, uint32_t width)
+__device__ inline group<T>
+numbers_of_planes(const bale_bytes::unaligned_words<2 * sizeof(T)> &words, uint32_t width)
 {
-    bale_bytes::unaligned_words<2 * sizeof(T)> words;
     group<T> x;
 
-    words.load((const uint32_t *)cell, at, width);
 #pragma unroll
     for (unsigned i = 0; i < FLOAT_GROUP; i++)
         x.at[i] = 0;
@@ -229,10 +125,15 @@ __device__ inline group<T> load_planes(const uint8_t *cell, uint32_t at, uint32_
         for (unsigned i = 0; i < FLOAT_GROUP; i++)
             x.at[i] |= (T)((T)(bytes >> 8 * i & 0xff) << 8 * b);
     }
+    return x;
+}
+
+/* Numbers to integers. */
+template <typename T> __device__ inline void undo_zigzag(group<T> *x)
+{
 #pragma unroll
     for (unsigned i = 0; i < FLOAT_GROUP; i++)
-        x.at[i] = (T)((T)(x.at[i] >> 1) ^ (T) - (T)(x.at[i] & 1));
-    return x;
+        x->at[i] = (T)((T)(x->at[i] >> 1) ^ (T) - (T)(x->at[i] & 1));
 }
 } // namespace bale_float
 

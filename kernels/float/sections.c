@@ -34,11 +34,39 @@ int64_t float_join(const struct float_work *work, const struct float_layout *lay
     return (int64_t)length;
 }
 
+/* Reads a block of singles, whose widths are then marked. Returns the bytes of its low bits, or
+ * -1. */
+static int64_t read_singles(uint8_t header, const uint8_t *deltas, unsigned elements,
+                            unsigned size_bits, uint8_t *widths)
+{
+    unsigned most;
+    uint32_t bytes;
+
+    if (!float_singles_read(header, deltas, elements, size_bits, &most, &bytes))
+        return -1;
+    memset(widths, (int)(FLOAT_SINGLES | most), FLOAT_GROUP);
+    return bytes;
+}
+
+/* Likewise the widths of a block's groups. */
+static int64_t read_groups(uint8_t header, const uint8_t *deltas, unsigned elements,
+                           unsigned size_bits, uint8_t *widths)
+{
+    struct float_widths w;
+
+    if (!float_widths_read(header, deltas, (elements + FLOAT_GROUP - 1) / FLOAT_GROUP, size_bits,
+                           &w))
+        return -1;
+    memcpy(widths, &w.widths, FLOAT_GROUP);
+    return float_sum_bytes(w.widths);
+}
+
 /* Reads the widths of all groups. Returns the bytes of the deltas and planes, or -1. */
 static int64_t read_widths(struct float_work *work, const struct float_layout *layout,
                            const uint8_t *in, const uint8_t *end, uint32_t count,
                            uint32_t *deltas_length)
 {
+    const unsigned size_bits = 8u << layout->size_log2;
     const uint32_t blocks = blocks_of(count);
     const uint8_t *deltas = in + blocks;
     int64_t planes = 0;
@@ -47,15 +75,20 @@ static int64_t read_widths(struct float_work *work, const struct float_layout *l
         return -1;
     for (uint32_t i = 0; i < blocks; i++) {
         const uint32_t left = count - i * FLOAT_BLOCK;
-        const unsigned groups = left < FLOAT_BLOCK ? (left + FLOAT_GROUP - 1) / FLOAT_GROUP : 8;
-        struct float_widths w;
+        const unsigned elements = left < FLOAT_BLOCK ? left : FLOAT_BLOCK;
+        const bool singles = layout->singles && float_is_singles(in[i]);
+        const unsigned length = singles ? FLOAT_SINGLES_DELTAS : in[i] >> 6;
+        uint8_t *widths = work->widths + (size_t)i * FLOAT_GROUP;
+        int64_t its;
 
-        if (in[i] >> 6 > end - deltas ||
-            !float_widths_read(in[i], deltas, groups, 8u << layout->size_log2, &w))
+        if (length > end - deltas)
             return -1;
-        deltas += w.bits;
-        planes += float_sum_bytes(w.widths);
-        memcpy(work->widths + (size_t)i * FLOAT_GROUP, &w.widths, FLOAT_GROUP);
+        its = singles ? read_singles(in[i], deltas, elements, size_bits, widths)
+                      : read_groups(in[i], deltas, elements, size_bits, widths);
+        if (its < 0)
+            return -1;
+        deltas += length;
+        planes += its;
     }
     *deltas_length = (uint32_t)(deltas - in) - blocks;
     return planes;
@@ -79,7 +112,9 @@ bool float_split(struct float_work *work, const struct float_layout *layout, con
     planes = read_widths(work, layout, in, end, count, &deltas);
     if (planes < 0)
         return false;
-    in += blocks_of(count) + deltas;
+    s->headers = in;
+    s->deltas = in + blocks_of(count);
+    in = s->deltas + deltas;
     if (planes > end - in)
         return false;
     s->planes = in;

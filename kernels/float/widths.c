@@ -2,15 +2,13 @@
 
 #define EACH UINT64_C(0x0101010101010101)
 
-struct float_widths float_widths_choose(const uint8_t need[8], unsigned count, unsigned size_bits)
+struct float_widths float_widths_choose(const uint8_t need[8], unsigned count, unsigned most,
+                                        unsigned as_singles)
 {
     struct float_widths w = {.bits = 0};
-    unsigned most = 0, least_cost = UINT32_MAX;
+    unsigned least_cost = as_singles > 0 ? as_singles : UINT32_MAX;
 
-    for (unsigned g = 0; g < count; g++)
-        most = need[g] > most ? need[g] : most;
-    most = float_code_width(float_width_code(most), size_bits);
-    for (unsigned bits = 0; bits <= FLOAT_DELTA_BITS; bits++) {
+    for (unsigned bits = as_singles > 0; bits <= FLOAT_DELTA_BITS; bits++) {
         unsigned range = (1u << bits) - 1, floor = most > range ? most - range : 0, cost = bits;
         for (unsigned g = 0; g < count; g++)
             cost += need[g] > floor ? need[g] : floor;
@@ -40,5 +38,34 @@ bool float_widths_read(uint8_t header, const uint8_t *deltas, unsigned count, un
     if (most > size_bits || (w->widths & EACH * 0x80) != 0 || (w->deltas & ~there) != 0)
         return false;
     w->widths &= there;
+    return true;
+}
+
+/* How many of the bits of each byte are set, as bytes. */
+static uint64_t count_bits(uint64_t x)
+{
+    const uint64_t twos = x - (x >> 1 & EACH * 0x55);
+    const uint64_t fours = (twos & EACH * 0x33) + (twos >> 2 & EACH * 0x33);
+
+    return (fours + (fours >> 4)) & EACH * 0x0f;
+}
+
+bool float_singles_read(uint8_t header, const uint8_t deltas[FLOAT_SINGLES_DELTAS], unsigned count,
+                        unsigned size_bits, unsigned *most, uint32_t *bytes)
+{
+    const uint64_t there = UINT64_MAX >> (FLOAT_BLOCK - count);
+    const uint64_t low = bale_get64(deltas), middle = bale_get64(deltas + 8),
+                   high = bale_get64(deltas + 16), zeros = low & middle & high;
+    /* Less one of the class before the last. */
+    const uint64_t classes = count_bits(low) + 2 * count_bits(middle) + 4 * count_bits(high) -
+                             count_bits(middle & high & ~low);
+    uint32_t bits;
+
+    *most = float_code_width(header, size_bits);
+    if (*most > size_bits || (zeros | there) != UINT64_MAX)
+        return false;
+    bits = FLOAT_BLOCK * (*most - 1) - float_sum_bytes(classes) -
+           (*most - FLOAT_CLASSES - 1) * float_sum_bytes(count_bits(zeros));
+    *bytes = (bits + 7) / 8;
     return true;
 }

@@ -12,6 +12,8 @@ enum {
     FLOAT_BLOCKS = FLOAT_ELEMENTS / FLOAT_BLOCK,
     FLOAT_PAD = 64,
     FLOAT_BUFFER = FLOAT_CHUNK + FLOAT_BLOCK * 8,
+    FLOAT_DELTAS = FLOAT_CHUNK / 4 / FLOAT_BLOCK * FLOAT_SINGLES_DELTAS, /* of elements of 4 */
+    FLOAT_SINGLES = 0x80, /* in place of widths: the block is of singles */
 };
 
 struct float_work {
@@ -20,8 +22,8 @@ struct float_work {
     uint8_t planes[FLOAT_BUFFER + FLOAT_PAD];
     uint8_t bits[FLOAT_BUFFER + FLOAT_PAD]; /* raw bits; or a section that is decoded */
     uint8_t headers[FLOAT_BLOCKS];
-    uint8_t deltas[FLOAT_BLOCKS * FLOAT_DELTA_BITS + FLOAT_PAD];
-    uint8_t widths[FLOAT_GROUPS + FLOAT_GROUP];
+    uint8_t deltas[FLOAT_DELTAS + FLOAT_PAD];
+    uint8_t widths[FLOAT_GROUPS + FLOAT_GROUP]; /* of singles each FLOAT_SINGLES and m */
 };
 
 /* The widths of a block's groups, a byte for each. */
@@ -57,12 +59,26 @@ static inline uint32_t float_sum_bytes(uint64_t bytes)
                       48);
 }
 
-/* The widths that take the fewest bytes, of count groups that need so many bits. */
-struct float_widths float_widths_choose(const uint8_t need[8], unsigned count, unsigned size_bits);
+/* The widths that take the fewest bytes, of count groups that need so many bits, `most` at most.
+ * as_singles: the bytes that the block takes as singles, which are what it is without bits of
+ * deltas; 0: it cannot be. */
+struct float_widths float_widths_choose(const uint8_t need[8], unsigned count, unsigned most,
+                                        unsigned as_singles);
 
 /* The other way: reads header and deltas. False: a rule is broken. */
 bool float_widths_read(uint8_t header, const uint8_t *deltas, unsigned count, unsigned size_bits,
                        struct float_widths *w);
+
+/* Whether a block with this header is of singles, where there are such. */
+static inline bool float_is_singles(uint8_t header)
+{
+    return header >> 6 == 0 && header > FLOAT_SINGLES_ABOVE;
+}
+
+/* Reads the deltas of such a block of count elements: the longest number's bits, and the bytes of
+ * all low bits. False: a rule is broken. */
+bool float_singles_read(uint8_t header, const uint8_t deltas[FLOAT_SINGLES_DELTAS], unsigned count,
+                        unsigned size_bits, unsigned *most, uint32_t *bytes);
 
 /* Bit k of each of eight bytes, as a byte; and its bits as eight bytes. */
 static inline uint8_t float_gather_bit(uint64_t bytes, unsigned k)
@@ -76,6 +92,23 @@ static inline uint64_t float_spread_bits(uint8_t byte)
     const uint64_t each = UINT64_C(0x0101010101010101);
 
     return ((byte * each & UINT64_C(0x8040201008040201)) + each * 0x7f) >> 7 & each;
+}
+
+/* Of eight classes of singles, as bytes: how many low bits their numbers have, the longest in the
+ * block having `most` bits; and 1 where the bit above them is set and not stored. */
+static inline uint64_t float_low_lengths(uint64_t classes, unsigned most)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101), last = classes + each * 2;
+
+    return ((most - 1) * each - classes + (last >> 3 & each)) &
+           ~(((classes + each) >> 3 & each) * 0xff);
+}
+
+static inline uint64_t float_have_tops(uint64_t classes)
+{
+    const uint64_t each = UINT64_C(0x0101010101010101);
+
+    return each - ((classes + each * 2) >> 3 & each);
 }
 
 /* Writes numbers of less than 64 bits one behind the other, as whole words. */
@@ -130,9 +163,9 @@ int64_t float_join(const struct float_work *work, const struct float_layout *lay
                    const uint8_t *raw, uint32_t raw_length, struct float_ends ends,
                    uint32_t bits_length, uint8_t *out, uint32_t capacity);
 
-/* The last sections of a chunk that is decoded, one behind the other: the chunk ends with them. */
+/* The sections of a chunk that is decoded, one behind the other: the chunk ends with them. */
 struct float_sections {
-    const uint8_t *planes, *bits;
+    const uint8_t *headers, *deltas, *planes, *bits;
     uint32_t planes_length, bits_length;
 };
 

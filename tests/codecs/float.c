@@ -30,6 +30,7 @@ enum {
     SHAPE_IDS,
     SHAPE_PRICES,
     SHAPE_TENTHS,
+    SHAPE_UNEVEN,
     SHAPES_END
 };
 
@@ -85,10 +86,18 @@ static uint64_t tenth_pattern(int64_t value)
     return bits;
 }
 
+/* Numbers of very different lengths, one beside the other. */
+static uint64_t uneven_pattern(uint64_t *state)
+{
+    const uint64_t random = data_next(state);
+
+    return float_pattern((int64_t)(1 << 23 | (random >> 41) >> random % 16));
+}
+
 /* Elements of the shape behind the first `lead` bytes. */
 static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *out, size_t length)
 {
-    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8, 8, 4};
+    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8, 8, 4, 4};
     const unsigned size = sizes[shape - DATA_KINDS];
     uint64_t state = shape;
     uint8_t element[8];
@@ -112,6 +121,8 @@ static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *
                 pattern = price_pattern(i, &state);
             else if (shape == SHAPE_TENTHS)
                 pattern = tenth_pattern(surface(i, 12, &state));
+            else if (shape == SHAPE_UNEVEN)
+                pattern = uneven_pattern(&state);
             else
                 pattern = UINT64_C(1) << 40 | i;
             bytes_put_element(pattern, size, big_endian, element);
@@ -165,6 +176,11 @@ static void sample_tenths(uint8_t *raw, size_t length)
     fill_shape(SHAPE_TENTHS, 2, true, raw, length);
 }
 
+static void sample_uneven(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_UNEVEN, 1, false, raw, length);
+}
+
 static void sample_ids(uint8_t *raw, size_t length)
 {
     fill_shape(SHAPE_IDS, 0, false, raw, length);
@@ -180,6 +196,7 @@ static const struct codec_sample samples[] = {
     {"special", "float", 16384, 16, sample_special, "NaN, infinities, denormals and -0"},
     {"prices", "float", 20000, 16, sample_prices, "f64 that are decimals, and exceptions"},
     {"tenths", "float", 16000, 16, sample_tenths, "f32 that are decimals, big-endian, from byte 2"},
+    {"uneven", "float", 12345, 16, sample_uneven, "f32 from byte 1 on, of different lengths"},
     {"ids", "float", 70000, 16, sample_ids, "i64, and a chunk that is stored raw"},
     {.name = NULL},
 };

@@ -100,6 +100,41 @@ static struct stream planes(void)
     return s;
 }
 
+/* The third: i32, each with a length of its own, in a short block. */
+static struct stream singles(void)
+{
+    enum { ELEMENTS = 62, LOW_BITS = 98 };
+    static const uint8_t part[PART] = {0x82};
+    static const int32_t elements[8] = {100000, -40000, 20000, 10000, 5000, 2500, 1, 0};
+    static const uint8_t head[] = {
+        0x12, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xea, /* 18 bits; classes 0 to 7 */
+        0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc,       /* again and again */
+        0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0, 0xf0,
+    };
+    static const struct {
+        uint32_t low, bits;
+    } numbers[8] = {{200000 - (1 << 17), 17},
+                    {79999 - (1 << 16), 16},
+                    {40000 - (1 << 15), 15},
+                    {20000 - (1 << 14), 14},
+                    {10000 - (1 << 13), 13},
+                    {5000 - (1 << 12), 12},
+                    {2, 12},
+                    {0, 0}};
+    struct stream s = {.part_length = PART, .raw_length = 4 * ELEMENTS};
+    uint32_t at = 0;
+
+    memcpy(s.part, part, PART);
+    bytes_add(&s.b, head, sizeof head);
+    for (unsigned i = 0; i < ELEMENTS; i++) {
+        bytes_put_element((uint32_t)elements[i % 8], 4, false, s.raw + (size_t)4 * i);
+        for (uint32_t k = 0; k < numbers[i % 8].bits; k++, at++)
+            s.b.data[sizeof head + at / 8] |= (uint8_t)((numbers[i % 8].low >> k & 1) << at % 8);
+    }
+    s.b.length += LOW_BITS;
+    return s;
+}
+
 static void show(codec_stream_visit *visit, void *arg, bool good, const char *name,
                  const char *what, const struct stream *s)
 {
@@ -137,7 +172,7 @@ static void bad_parts(codec_stream_visit *visit, void *arg)
 {
     static const struct part_harm harms[] = {
         {0, 0x10, "size", "elements of one byte"},
-        {0, 0x91, "type-zero", "the type's zero bit"},
+        {0, 0x91, "singles-short", "singles of elements of two bytes"},
         {0, 0x21, "lead", "two bytes before elements of two"},
         {1, 16, "shift", "a shift of all bits"},
         {2, 5, "integer-exponent", "a fixed point of integers"},
@@ -232,15 +267,47 @@ static void bad_decimals(codec_stream_visit *visit, void *arg)
     show(visit, arg, false, "exception-cut", "an exception without its last byte", &s);
 }
 
+static void bad_singles(codec_stream_visit *visit, void *arg)
+{
+    enum { CLASSES = 1, LAST = 7, EACH = 8 };
+    struct stream s = singles();
+
+    for (unsigned i = 0; i < 3; i++) {
+        static const char *const names[] = {"class-low", "class-middle", "class-high"};
+        s = singles();
+        s.b.data[CLASSES + EACH * i + LAST] &= 0x7f;
+        show(visit, arg, false, names[i], "a class of an element that is not there", &s);
+    }
+    s = singles();
+    s.b.data[0] = 33;
+    show(visit, arg, false, "singles-width", "33 bits of singles that have 32", &s);
+    s = singles();
+    s.b.data[CLASSES] ^= 1; /* an element of class 0 becomes one of class 1: a bit less */
+    s.b.data[CLASSES + 1] ^= 1, s.b.data[CLASSES + 2] ^= 1, s.b.data[CLASSES + 3] ^= 1;
+    show(visit, arg, false, "singles-behind", "a byte behind the low bits", &s);
+    s = singles();
+    s.b.data[0]++;
+    show(visit, arg, false, "singles-cut", "low bits behind the end", &s);
+    s = singles();
+    s.b.length = CLASSES + 3 * EACH - 1;
+    show(visit, arg, false, "classes-cut", "classes behind the end", &s);
+    s = singles();
+    s.part[0] = 0x02;
+    show(visit, arg, false, "singles-unsaid", "singles, where the part has none", &s);
+}
+
 void float_streams(codec_stream_visit *visit, void *arg)
 {
-    const struct stream first = ramp(), second = zones(), third = planes(), fourth = tenths();
+    const struct stream first = ramp(), second = zones(), third = planes(), fourth = tenths(),
+                        fifth = singles();
 
     show(visit, arg, true, "ramp-by-hand", "i16 from byte 1 on, second differences", &first);
     show(visit, arg, true, "zones-by-hand", "f32 with a fixed point, each zone", &second);
     show(visit, arg, true, "planes-by-hand", "i16 in planes, a short group", &third);
     show(visit, arg, true, "tenths-by-hand", "f32 that are tenths, two exceptions", &fourth);
+    show(visit, arg, true, "singles-by-hand", "i32, each with a length of its own", &fifth);
     bad_parts(visit, arg);
     bad_chunks(visit, arg);
     bad_decimals(visit, arg);
+    bad_singles(visit, arg);
 }

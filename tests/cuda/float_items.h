@@ -19,6 +19,7 @@ enum float_kind {
     FLOAT_STEPS,     /* the same value for a while */
     FLOAT_RANGES,    /* of many exponents */
     FLOAT_RECORDS,   /* rows of columns that are far from each other, with noise */
+    FLOAT_SKEWED,    /* differences of all lengths, and many that are 0: blocks of singles */
     FLOAT_KINDS,
 };
 
@@ -108,16 +109,31 @@ static inline uint64_t float_pattern(struct float_array *a, uint32_t i)
     return a->kind == FLOAT_SPECIAL ? float_special(a, pattern) : pattern;
 }
 
+/* Behind the element before, whose pattern it may have; mostly long numbers, which are few bits
+ * shorter than the longest, and some of any length. */
+static inline uint64_t float_skewed(struct float_array *a, uint32_t bits, uint64_t before)
+{
+    const uint64_t random = data_next(&a->state);
+    const uint32_t most = bits - a->digits - 1;
+    const uint32_t less = random / 16 % 5 == 0 ? (uint32_t)(random / 256 % most)
+                                               : (uint32_t)__builtin_ctzll(random >> 32 | 16);
+    const uint64_t step = data_next(&a->state) >> (64 - most + less);
+
+    return random % 16 < a->noise ? before : before + step;
+}
+
 /* The bytes from the element's place `lead` on; what is before and behind is of another kind. */
 static inline void float_fill(struct float_array *a, uint32_t lead, uint8_t *out, uint32_t length)
 {
     const struct bale_field field = {.type = (uint8_t)a->type};
     const uint32_t size = bale_field_element(&field);
     const uint32_t count = length < lead ? 0 : (length - lead) / size;
+    uint64_t pattern = 0;
 
     memset(out, 0xa5, length);
     for (uint32_t i = 0; i < count; i++) {
-        const uint64_t pattern = float_pattern(a, i);
+        pattern =
+            a->kind == FLOAT_SKEWED ? float_skewed(a, 8 * size, pattern) : float_pattern(a, i);
         for (uint32_t k = 0; k < size; k++)
             out[lead + i * size + k] = (uint8_t)(pattern >> 8 * (a->big_endian ? size - 1 - k : k));
     }

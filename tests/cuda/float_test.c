@@ -109,7 +109,8 @@ static void any_part(struct exact_items *list, uint8_t part[PART])
     if (is_float && log2 > 1 && exact_below(list, 4) == 0)
         exponent = 0x8000 | exact_below(list, 11), shift = 0;
     part[0] = (uint8_t)(log2 | is_float << 2 | exact_below(list, 2) << 3 |
-                        exact_below(list, 1u << log2) << 4);
+                        exact_below(list, 1u << log2) << 4 |
+                        (log2 > 1 && exact_below(list, 3) > 0 ? 0x80u : 0));
     part[1] = (uint8_t)shift;
     bale_put16(part + 2, (uint16_t)exponent);
     bale_put32(part + 4, y > 0 ? PICK(list, strides) : 0);

@@ -1,13 +1,15 @@
 """A decoder of the codec float, written from kernels/float/spec.md alone."""
 from __future__ import annotations
 
+import functools
 import struct
-from typing import NamedTuple, Optional
+from typing import Callable, NamedTuple, Optional
 
 MANTISSA = {2: 10, 4: 23, 8: 52}
 STRIDE_MAX = 1 << 26
 DECIMAL = 1 << 15
 DIGITS_MAX = {4: 10, 8: 22}
+SINGLES_ABOVE = 16
 
 
 class Corrupt(Exception):
@@ -23,6 +25,7 @@ class Layout(NamedTuple):
     size: int
     floats: bool
     order: str
+    singles: bool
     lead: int
     shift: int
     exponent: int
@@ -46,9 +49,10 @@ def read_part(part: bytes) -> Layout:
     require(len(part) == 13)
     kind, shift, orders = part[0], part[1], part[12]
     exponent, row, plane = (int.from_bytes(part[a:b], "little") for a, b in ((2, 4), (4, 8), (8, 12)))
-    require(kind & 3 > 0 and kind < 128)
-    size, floats, lead = 1 << (kind & 3), kind & 4 != 0, kind >> 4
+    require(kind & 3 > 0)
+    size, floats, singles, lead = 1 << (kind & 3), kind & 4 != 0, kind & 128 != 0, kind >> 4 & 7
     mantissa = MANTISSA[size]
+    require(not singles or size > 2)
     require(lead < size and shift < 8 * size and (not floats or shift <= mantissa))
     if exponent >= DECIMAL:
         require(floats and size > 2 and shift == 0 and exponent - DECIMAL <= DIGITS_MAX[size])
@@ -58,7 +62,8 @@ def read_part(part: bytes) -> Layout:
     require(x <= 4 and y <= 4)
     for order, stride in ((y, row), (z, plane)):
         require(stride <= STRIDE_MAX and (order > 0) == (stride > 0))
-    return Layout(size, floats, "big" if kind & 8 else "little", lead, shift, exponent, [(x, 1), (y, row), (z, plane)])
+    return Layout(size, floats, "big" if kind & 8 else "little", singles, lead, shift, exponent,
+                  [(x, 1), (y, row), (z, plane)])
 
 
 def decimal_of(layout: Layout, value: int) -> int:
@@ -79,28 +84,67 @@ def with_exceptions(patterns: list[int], stored: bytes, size: int) -> list[int]:
     return patterns
 
 
-def read_numbers(stored: bytes, at: int, count: int, width_max: int) -> tuple[list[int], int]:
+def read_widths(deltas: bytes, most: int, groups: int) -> list[int]:
+    widths = []
+    for group in range(8):
+        delta = sum((byte >> group & 1) << i for i, byte in enumerate(deltas))
+        require(delta <= most and (group < groups or delta == 0))
+        widths.append(most - delta)
+    return widths[:groups]
+
+
+def read_planes(planes: bytes, widths: list[int]) -> list[int]:
+    numbers, at = [], 0
+    for width in widths:
+        numbers += [sum((plane >> j & 1) << i for i, plane in enumerate(planes[at:at + width])) for j in range(8)]
+        at += width
+    return numbers
+
+
+def read_classes(deltas: bytes, elements: int) -> list[int]:
+    words = [int.from_bytes(deltas[at:at + 8], "little") for at in (0, 8, 16)]
+    classes = [sum((word >> j & 1) << i for i, word in enumerate(words)) for j in range(64)]
+    require(all(c == 7 for c in classes[elements:]))
+    return classes
+
+
+def low_bits(c: int, most: int) -> int:
+    return 0 if c == 7 else most - 6 if c == 6 else most - c - 1
+
+
+def read_singles(planes: bytes, classes: list[int], most: int) -> list[int]:
+    bits, numbers = Bits(planes), []
+    for c in classes:
+        length = low_bits(c, most)
+        numbers.append(bits.take(length) + (1 << length if c < 6 else 0))
+    return numbers
+
+
+def read_numbers(stored: bytes, at: int, count: int, layout: Layout) -> tuple[list[int], int]:
     """The zigzag numbers of the elements, and where they end."""
-    blocks = -(-count // 64)
+    blocks, width_max = -(-count // 64), 8 * layout.size
     headers, at = stored[at:at + blocks], at + blocks
     require(at <= len(stored))
-    widths = []
+    planes: list[tuple[int, Callable[[bytes], list[int]]]] = []       # length, and what reads them
     for block, header in enumerate(headers):
-        groups = -(-min(64, count - 64 * block) // 8)
-        most, length = header & 63, header >> 6
+        elements, most, length = min(64, count - 64 * block), header & 63, header >> 6
         most = 64 if width_max == 64 and most == 63 else most
+        singles = layout.singles and length == 0 and most > SINGLES_ABOVE
+        length = 24 if singles else length
         require(most <= width_max and at + length <= len(stored))
-        for group in range(8):
-            delta = sum((stored[at + i] >> group & 1) << i for i in range(length))
-            require(delta <= most and (group < groups or delta == 0))
-            if group < groups:
-                widths.append(most - delta)
-        at += length
+        deltas, at = stored[at:at + length], at + length
+        if singles:
+            classes = read_classes(deltas, elements)
+            planes.append((-(-sum(low_bits(c, most) for c in classes) // 8),
+                           functools.partial(read_singles, classes=classes, most=most)))
+        else:
+            widths = read_widths(deltas, most, -(-elements // 8))
+            planes.append((sum(widths), functools.partial(read_planes, widths=widths)))
     numbers = []
-    for width in widths:
-        require(at + width <= len(stored))
-        planes, at = stored[at:at + width], at + width
-        numbers += [sum((plane >> j & 1) << i for i, plane in enumerate(planes)) for j in range(8)]
+    for length, read in planes:
+        require(at + length <= len(stored))
+        numbers += read(stored[at:at + length])
+        at += length
     return numbers[:count], at
 
 
@@ -131,7 +175,7 @@ def decode_all(part: bytes, stored: bytes, length: int) -> bytes:
     count = (length - lead) // size
     tail = length - lead - count * size
     require(lead + tail <= len(stored))
-    numbers, at = read_numbers(stored, lead + tail, count, 8 * size)
+    numbers, at = read_numbers(stored, lead + tail, count, layout)
     mask = (1 << 8 * size) - 1
     values = [(z >> 1 if z % 2 == 0 else ~(z >> 1)) & mask for z in numbers]
     for order, stride in layout.passes:

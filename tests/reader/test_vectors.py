@@ -11,12 +11,14 @@ from typing import Callable, Optional
 
 sys.dont_write_bytecode = True
 import cusz
+import float_codec
 import fsst
 import lzr
 
 FRAMES = Path(os.environ["BALE_SOURCE"]) / "tests/vectors/frames"
 DECODERS: dict[str, Callable[[bytes, bytes, int], Optional[bytes]]] = {
-    "cusz": cusz.decode, "fsst": fsst.decode, "lzr": lambda _part, stored, length: lzr.decode(stored, length)}
+    "cusz": cusz.decode, "float": float_codec.decode, "fsst": fsst.decode,
+    "lzr": lambda _part, stored, length: lzr.decode(stored, length)}
 
 
 def decode(codec: str, frame: bytes) -> Optional[bytes]:

@@ -96,13 +96,13 @@ static void check_encode_chunks(const struct file *in, const struct file *raw,
         uint32_t length = bale_frame_chunk_raw(frame, i);
         uint32_t expected = bale_frame_chunk(in->data, frame, i).stored;
         uint8_t *out = malloc(length);
+        int64_t made;
 
         REQUIRE(out);
-        if (CHECK_EQ(codec->encode(bale_scratch_work(scratch, codec->id), (int16_t)frame->parameter,
-                                   part, raw->data + ((size_t)i << frame->chunk_log2), length, out,
-                                   length - 1),
-                     expected))
-            CHECK_EQ_MEM(out, stored, expected);
+        made = codec->encode(bale_scratch_work(scratch, codec->id), (int16_t)frame->parameter, part,
+                             raw->data + ((size_t)i << frame->chunk_log2), length, out, length - 1);
+        if (CHECK_EQ(made, expected < length ? expected : 0))
+            CHECK_EQ_MEM(out, stored, (size_t)made);
         stored += expected;
         free(out);
     }

@@ -22,6 +22,7 @@
 #define __global__
 #define __device__
 #define __host__
+#define __noinline__
 #define __launch_bounds__(...)
 /* A block runs on one thread of the system, and blocks on several at a time. */
 #define __shared__ thread_local

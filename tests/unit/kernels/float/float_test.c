@@ -36,6 +36,7 @@ static struct float_layout random_layout(uint64_t *state)
     struct float_layout l = {.size_log2 = (uint8_t)(1 + data_next(state) % 3)};
 
     l.is_float = data_next(state) % 4 > 0;
+    l.singles = l.size_log2 > 1 && data_next(state) % 4 > 0;
     l.big_endian = data_next(state) % 4 == 0;
     l.lead = (uint8_t)(data_next(state) % (1u << l.size_log2));
     for (unsigned i = 0; i < FLOAT_AXES; i++) {
