@@ -10,7 +10,7 @@ enum { STEP_MIN = -1021, STEP_MAX = 1021, BIAS = 1023, MANTISSA = 52 };
 bool bale_field_equal(const struct bale_field *a, const struct bale_field *b)
 {
     return a->dims[0] == b->dims[0] && a->dims[1] == b->dims[1] && a->dims[2] == b->dims[2] &&
-           a->offset == b->offset && a->step == b->step && a->type == b->type &&
+           a->offset == b->offset && a->end == b->end && a->step == b->step && a->type == b->type &&
            a->pipeline == b->pipeline && a->big_endian == b->big_endian;
 }
 

@@ -41,7 +41,9 @@ struct bale_field {
     uint64_t dims[BALE_FIELD_DIMS]; /* elements along x (adjacent in the file), y and z; 0: not
                                        given, and so are those after it */
     uint64_t offset;                /* bytes of the file before the first element */
-    uint64_t step;                  /* a binary64's bits: g = 2E of the bound E; 0: lossless */
+    uint64_t end;  /* and with the last one, if the file says so itself (npy); 0: the
+                                       array goes on to the file's end */
+    uint64_t step; /* a binary64's bits: g = 2E of the bound E; 0: lossless */
 };
 
 /* Bytes of an element; 0 of a type that is not known. */

@@ -251,6 +251,17 @@ static int look_at_begin(struct job *job)
     return BALE_OK;
 }
 
+/* Engines round up to the end of the bytes: where elements could lie behind the array, the host does
+ * it. Else the array has no end of its own then. */
+static bool goes_on_behind(struct job *job)
+{
+    struct bale_field *field = &job->setup.setting.field;
+
+    if (field->end + bale_field_element(field) > job->length)
+        field->end = 0;
+    return field->end > 0;
+}
+
 /* An open setting needs the bytes on the host: the CPU chooses the codec from them. */
 static int open_ring(struct job *job)
 {
@@ -264,8 +275,9 @@ static int open_ring(struct job *job)
     if (!context->gpu)
         return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each),
                                   job->rounds ? raw : 0, each);
-    job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) ? BALE_API_ON_DEVICE
-                                                                           : BALE_API_STAGED;
+    job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) && !goes_on_behind(job)
+                   ? BALE_API_ON_DEVICE
+                   : BALE_API_STAGED;
     return bale_api_make_staged_ring(context, frames, raw, each);
 }
 

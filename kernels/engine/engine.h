@@ -34,9 +34,9 @@ struct bale_item {
     /* Encode: raw[0, frame.raw_length) -> stored[0, capacity >= bale_frame_bound()).
      * Decode: stored[0, stored_length), a whole frame -> raw[0, frame.raw_length). */
     struct bale_setting setting; /* encode; an open one comes back as the one that was chosen */
-    /* Encode, with BALE_MEMORY_DEVICE and a lossy setting whose field has the type f32 or f64: what
-     * is encoded is what bale_round_piece makes of the raw bytes, which stay as they are. The
-     * frame's offset is a multiple of 4096. */
+    /* Encode, with BALE_MEMORY_DEVICE and a lossy setting whose field has the type f32 or f64 and
+     * no end: what is encoded is what bale_round_piece makes of the raw bytes, which stay as they
+     * are. The frame's offset is a multiple of 4096. */
     bool rounds;
     /* In: offset, generation, raw_length, chunk_log2 (of an encode, what is asked for:
      * bale_codec_chunk_log2); for a decode also codec and parameter, as far as they are known: they

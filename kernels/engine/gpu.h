@@ -39,7 +39,7 @@
 #include "format/reason.h"
 #include "kernels/engine/engine.h"
 
-#define BALE_GPU_ABI 18u
+#define BALE_GPU_ABI 19u
 
 enum { BALE_GPU_DEVICES = 16, BALE_GPU_NAME = 64 };
 enum { BALE_GPU_TRIAL = 2048 }; /* chunks of a trial that are measured, at most */

@@ -110,15 +110,18 @@ static bool read_dictionary(struct text text, struct bale_field *field, uint64_t
     return found == 7;
 }
 
-/* Adjacent elements come first, and what is beyond the third axis is folded into it. None: the
- * array has no elements, or more than a file can have. */
+/* Adjacent elements come first, and what is beyond the third axis is folded into it. No dims: the
+ * array has no elements, or (then with no end, either) more than a file can have. */
 static void set_dims(struct bale_field *field, const uint64_t axes[static AXES], size_t count,
                      bool fortran)
 {
     uint64_t dims[BALE_FIELD_DIMS] = {0}, length = bale_field_element(field);
 
+    field->end = 0;
     for (size_t i = 0; i < count; i++) {
         const uint64_t n = axes[fortran ? i : count - 1 - i];
+        if (n == 0)
+            field->end = field->offset;
         if (n == 0 || __builtin_mul_overflow(length, n, &length) || length > BALE_SIZE_MAX)
             return;
         if (i < BALE_FIELD_DIMS)
@@ -127,6 +130,7 @@ static void set_dims(struct bale_field *field, const uint64_t axes[static AXES],
             dims[BALE_FIELD_DIMS - 1] *= n;
     }
     memcpy(field->dims, dims, sizeof dims);
+    field->end = field->offset + length;
 }
 
 bool bale_npy_read(const uint8_t *begin, size_t length, struct bale_field *field)
@@ -146,8 +150,8 @@ bool bale_npy_read(const uint8_t *begin, size_t length, struct bale_field *field
     if (!read_dictionary((struct text){(const char *)begin + at, (const char *)begin + at + text},
                          &read, axes, &count, &fortran))
         return false;
-    set_dims(&read, axes, count, fortran);
     read.offset = at + text;
+    set_dims(&read, axes, count, fortran);
     *field = read;
     return true;
 }

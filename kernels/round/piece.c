@@ -73,6 +73,14 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     return other;
 }
 
+/* Bytes of the piece before the array's end. */
+static size_t before_end(const struct bale_field *field, uint64_t offset, size_t length)
+{
+    const uint64_t before = field->end > offset ? field->end - offset : 0;
+
+    return field->end > 0 && before < length ? (size_t)before : length;
+}
+
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
                       const uint8_t *in, size_t length)
 {
@@ -80,6 +88,7 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
     const bool crosses =
         field->offset % width != 0; /* elements lie across multiples of BALE_ROUND_PAGE */
     struct bale_rounding rounding;
+    size_t left;
 
     if ((field->type != BALE_FIELD_F32 && field->type != BALE_FIELD_F64) ||
         bale_rounding_make(&rounding,
@@ -88,12 +97,14 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
         memmove(out, in, length);
         return;
     }
-    for (size_t n; length > 0; length -= n, offset += n, in += n, out += n) {
+    left = before_end(field, offset, length);
+    memmove(out + left, in + left, length - left);
+    for (size_t n; left > 0; left -= n, offset += n, in += n, out += n) {
         const uint64_t before =
             field->offset > offset ? field->offset - offset : (field->offset - offset) % width;
         const size_t page = BALE_ROUND_PAGE - (size_t)(offset % BALE_ROUND_PAGE);
         size_t skip, whole;
-        n = crosses && page < length ? page : length;
+        n = crosses && page < left ? page : left;
         skip = before < n ? (size_t)before : n;
         whole = (n - skip) / width;
         memmove(out, in, skip);

@@ -23,8 +23,7 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
                                struct bale_field *field);
 
 /* Copies a piece of a file, the bytes from offset on, and rounds, with the field's step, the
- * elements that lie in it as a whole, not before the array's offset and not across a multiple of
- * BALE_ROUND_PAGE. out is in or does not overlap it, and never holds an element that is to be rounded and is
+ * elements that lie in it as a whole, in the array, and not across a multiple of BALE_ROUND_PAGE. out is in or does not overlap it, and never holds an element that is to be rounded and is
  * not. A field without type f32 or f64 or without a step changes nothing. */
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
                       const uint8_t *in, size_t length);

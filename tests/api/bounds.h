@@ -18,6 +18,7 @@ struct bounded {
     double bound;
     size_t offset; /* of the array; before it are blanks, or a header */
     bool f64, big_endian, npy;
+    size_t behind; /* bytes behind an npy array, which are not rounded */
     unsigned wild; /* one element of so many has any bits; 0: all of the file is text */
 };
 
@@ -26,10 +27,11 @@ static const struct bounded bounded[] = {
     {"cusz:f32,abs=0.125,dims=100x100", 0.125, .wild = 100},
     {"cusz:f64,abs=0.001,be,offset=100", 0.001, 100, true, true, .wild = 100},
     {"cusz:npy,abs=0.001", 0.001, 128, true, .npy = true, .wild = 100},
+    {"cusz:npy,abs=0.001", 0.001, 128, true, .npy = true, .behind = 8000, .wild = 100},
     {"cusz:f32,abs=0.125", 0.125, .wild = 2},
     {"cusz:f32,abs=0.125", 0.125, .wild = 0},
 };
-enum { BOUNDED = sizeof bounded / sizeof *bounded, BOUNDED_SUITED = 3 };
+enum { BOUNDED = sizeof bounded / sizeof *bounded, BOUNDED_SUITED = 4 };
 
 static inline void bounded_swap(const struct bounded *b, uint8_t *element)
 {
@@ -55,10 +57,21 @@ static inline double bounded_element(const struct bounded *b, const uint8_t *at)
     return b->f64 ? wide : (double)narrow;
 }
 
+/* Of NumPy's format, for doubles up to what lies behind them, in bytes that are spaces. */
+static inline void bounded_header(const struct bounded *b, uint8_t *raw, size_t length)
+{
+    char text[119];
+    const int n = snprintf(text, sizeof text,
+                           "{'descr': '<f8', 'fortran_order': False, "
+                           "'shape': (%zu,), }",
+                           (length - b->offset - b->behind) / 8);
+
+    memcpy(raw, "\x93NUMPY\1\0v\0", 10);
+    memcpy(raw + 10, text, (size_t)n);
+}
+
 static inline void bounded_fill(const struct bounded *b, uint64_t seed, uint8_t *raw, size_t length)
 {
-    static const char header[] = "\x93NUMPY\1\0v\0"
-                                 "{'descr': '<f8', 'fortran_order': False, 'shape': (80, 100), }";
     const size_t width = b->f64 ? 8 : 4;
 
     if (b->wild == 0) {
@@ -67,7 +80,7 @@ static inline void bounded_fill(const struct bounded *b, uint64_t seed, uint8_t 
     }
     memset(raw, ' ', b->offset);
     if (b->npy)
-        memcpy(raw, header, sizeof header - 1);
+        bounded_header(b, raw, length);
     for (size_t at = b->offset, i = 0; at + width <= length; at += width, i++) {
         const uint64_t random = data_next(&seed);
         const double wide = sin((double)i * 0.01) * 100 + (double)(random % 64) / 1024;

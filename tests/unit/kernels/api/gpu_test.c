@@ -87,7 +87,8 @@ static void test_bounds(void)
         for (int badly = 0; badly <= 1; badly++) {
             struct bale_context *context = gpu_open("gpu", badly ? "item=3" : "");
             bounded_check_device(&bounded[i], cpu, context, &device, raw, LARGE);
-            CHECK_EQ_U(stats_of(context).gpu.encoded, LARGE);
+            if (bounded[i].behind == 0) /* what is staged may be the CPU's in part */
+                CHECK_EQ_U(stats_of(context).gpu.encoded, LARGE);
             CHECK((stats_of(context).redone > 0) == badly);
             bale_context_destroy(context);
         }

@@ -21,7 +21,8 @@ static size_t make(uint8_t *file, int version, const char *text)
     return at + length;
 }
 
-static void reads(const char *text, struct bale_field want)
+/* bytes: of the array; UINT64_MAX: more than a file can have. */
+static void reads(const char *text, uint64_t bytes, struct bale_field want)
 {
     uint8_t file[BALE_ROUND_BEGIN];
 
@@ -30,6 +31,7 @@ static void reads(const char *text, struct bale_field want)
         size_t length = make(file, version, text);
 
         want.offset = length;
+        want.end = bytes == UINT64_MAX ? 0 : length + bytes;
         want.step = 9;
         want.pipeline = 1;
         CHECK(bale_round_resolve(&said, file, sizeof file, &found) == NULL);
@@ -57,20 +59,20 @@ static void refuses(const char *text)
 
 static void test_headers(void)
 {
-    reads("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5, 7), }   \n",
+    reads("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 5, 7), }   \n", 420,
           (struct bale_field){.type = BALE_FIELD_F32, .dims = {7, 5, 3}});
-    reads("{'descr': '>f8', 'fortran_order': True, 'shape': (3, 5, 7), }\n",
+    reads("{'descr': '>f8', 'fortran_order': True, 'shape': (3, 5, 7), }\n", 840,
           (struct bale_field){.type = BALE_FIELD_F64, .big_endian = true, .dims = {3, 5, 7}});
-    reads("{'shape': (100,), 'fortran_order': False, 'descr': '>f4'}",
+    reads("{'shape': (100,), 'fortran_order': False, 'descr': '>f4'}", 400,
           (struct bale_field){.type = BALE_FIELD_F32, .big_endian = true, .dims = {100}});
-    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n",
+    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (), }\n", 8,
           (struct bale_field){.type = BALE_FIELD_F64});
-    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 4, 5, 6), }\n",
+    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 3, 4, 5, 6), }\n", 5760,
           (struct bale_field){.type = BALE_FIELD_F64, .dims = {6, 5, 24}});
-    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 0), }\n",
+    reads("{'descr': '<f8', 'fortran_order': False, 'shape': (2, 0), }\n", 0,
           (struct bale_field){.type = BALE_FIELD_F64});
     reads("{'descr': '<f4', 'fortran_order': False, 'shape': (4294967296, 4294967296), }\n",
-          (struct bale_field){.type = BALE_FIELD_F32});
+          UINT64_MAX, (struct bale_field){.type = BALE_FIELD_F32});
 }
 
 static void test_refused(void)

@@ -24,7 +24,8 @@ static void expect(const struct bale_field *field, uint64_t offset, uint8_t *byt
     bale_rounding_make(&rounding, width == 8 ? BALE_ROUND_F64 : BALE_ROUND_F32, field->big_endian,
                        field->step);
     for (uint64_t at = field->offset; at + width <= offset + length; at += width)
-        if (at >= offset && at / 4096 == (at + width - 1) / 4096)
+        if (at >= offset && (field->end == 0 || at + width <= field->end) &&
+            at / 4096 == (at + width - 1) / 4096)
             bale_round(&rounding, bytes + (at - offset), bytes + (at - offset), 1);
 }
 
@@ -34,11 +35,13 @@ static void test_pieces(void)
     uint64_t state = 4;
 
     for (unsigned n = 0; n < 400; n++) {
-        const struct bale_field field =
+        struct bale_field field =
             field_of(n % 2 ? BALE_FIELD_F32 : BALE_FIELD_F64,
                      n % 3 ? data_next(&state) % 9000 : data_next(&state) % 64 * 8, n % 5 == 0);
         const uint64_t offset = n % 7 ? data_next(&state) % 9000 : data_next(&state) % 8 * 4096;
         const size_t length = n % 4 ? data_next(&state) % LENGTH : data_next(&state) % 20;
+        if (n % 6 == 0)
+            field.end = field.offset + data_next(&state) % 2500 * 8;
         for (size_t i = 0; i < LENGTH; i += 4) {
             const float x = (float)(data_next(&state) % 4096) / 64;
             memcpy(raw + i, &x, 4);
