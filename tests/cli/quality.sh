@@ -96,6 +96,10 @@ run 1 quality --type f32 --svg other.txt field.f32 good.f32
 says 'other.txt'
 is text "$(cat other.txt)" "what is no picture"
 
+# Dims that the file has several times, as one time step behind the other: all of it is compared.
+run 0 quality --type f32 --dims 40x30 --bound 0.5 --json field.f32 good.f32
+is 6000 "$(json 'd["elements"]')" "elements of an array with dims of a part"
+
 refused() { # STATUS PATTERN ARGUMENT...
     run "$1" quality "${@:3}"
     says "$2"
@@ -129,3 +133,11 @@ run 0 decompress -o back.npy field.npy.bale
 run 0 quality --type f32 --dims 40x30x5 --offset 128 --bound 0.5 --json field.npy back.npy
 is True "$(json 'd["kept"] and d["different"] > 1000')" "what compress made of field.npy"
 cmp -n 128 field.npy back.npy || fail "the header differs"
+
+# What lies behind the array that the header describes is no part of it: it stays exact, and is not compared.
+cat field.npy field.npy >two.npy
+run 0 compress --codec cusz:npy,abs=0.5 two.npy
+run 0 decompress -o back-two.npy two.npy.bale
+cmp -i 24128 two.npy back-two.npy || fail "what lies behind the array differs"
+run 0 quality --type npy --bound 0.5 --json two.npy back-two.npy
+is 'True 6000 True' "$(json '"%s %d %s" % (d["kept"], d["elements"], d["different"] > 1000)')" "an array and more behind it"

@@ -37,7 +37,7 @@ static const char help[] =
     "              array, which then needs nothing but --bound\n"
     "      --dims XxYxZ\n"
     "              elements along each dimension, the one first whose elements are adjacent;\n"
-    "              for the slices of the picture\n"
+    "              for the slices of the picture; arrays of these dims may follow each other\n"
     "      --big-endian\n"
     "      --offset N\n"
     "              bytes before the first element\n"
@@ -261,11 +261,13 @@ static bool open_file(const char *name, int *fd, struct stat *st)
     return false;
 }
 
-/* How many elements there are; 0 after a message. */
+/* How many elements are compared, all of the array: what a setting's dims leave is of the same array,
+ * as a later time step, but NumPy's header says where it ends. 0 after a message. */
 static uint64_t count_elements(const struct bale_quality_pair *pair, const struct stat *original,
                                const struct stat *copy)
 {
-    const uint64_t *dims = pair->field.dims, size = (uint64_t)original->st_size;
+    const uint64_t *dims = pair->field.dims, all = (uint64_t)original->st_size;
+    const uint64_t size = pair->field.end > 0 && pair->field.end < all ? pair->field.end : all;
     const uint64_t width = bale_quality_width(&pair->field);
     uint64_t elements = size > pair->field.offset ? (size - pair->field.offset) / width : 0;
     uint64_t asked = dims[0] ? 1 : elements;
@@ -283,7 +285,7 @@ static uint64_t count_elements(const struct bale_quality_pair *pair, const struc
                      pair->original_name, elements);
         return 0;
     }
-    return asked;
+    return elements;
 }
 
 static int compare(const struct bale_command *command, const struct request *request,
