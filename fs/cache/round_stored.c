@@ -63,6 +63,7 @@ static int round_extent(struct bale_file *file, uint64_t offset, uint64_t *round
         int err = bale_extent_fill(extent, blocks & ~extent->valid, scratch);
         return err == BALE_OK ? BALE_E_STALE : err;
     }
+    bale_rounds_look(file, start, extent->buffer->data, to);
     struct bale_field field = bale_rounds_field(file);
     bale_fill_begin(extent, blocks);
     pthread_mutex_unlock(&file->lock);

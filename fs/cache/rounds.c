@@ -109,8 +109,16 @@ static bool changes_header(const struct bale_file *file, uint64_t offset, const 
     return memcmp(file->begin->bytes + offset, data, length) != 0;
 }
 
+void bale_rounds_look(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
+{
+    if (is_lossy(file) && !is_npy(file) && file->rounds == BALE_ROUNDS_YES &&
+        bale_round_is_hdf5(offset, data, length))
+        end_rounding(file, "HDF5 behind a user block");
+}
+
 int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
 {
+    bale_rounds_look(file, offset, data, length);
     if (!is_lossy(file) || offset >= BALE_ROUND_BEGIN || file->rounds == BALE_ROUNDS_NO)
         return BALE_OK;
     if (file->rounds == BALE_ROUNDS_YES) {

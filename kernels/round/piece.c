@@ -25,35 +25,94 @@ static bool is_text(const uint8_t *bytes, size_t length)
     return length > 0;
 }
 
-/* The name of a format that is no plain array, or NULL. */
-static const char *other_format(const uint8_t *begin, size_t length)
-{
-    static const struct {
-        const char *name, *magic;
-        size_t at, length;
-    } kinds[] = {{"HDF5", "\x89HDF\r\n\x1a\n", 0, 8},
-                 {"HDF5", "\x89HDF\r\n\x1a\n", 512, 8},
-                 {"HDF5", "\x89HDF\r\n\x1a\n", 1024, 8},
-                 {"HDF5", "\x89HDF\r\n\x1a\n", 2048, 8},
-                 {"NetCDF", "CDF\x01", 0, 4},
-                 {"NetCDF", "CDF\x02", 0, 4},
-                 {"NetCDF", "CDF\x05", 0, 4},
-                 {"zip", "PK\x03\x04", 0, 4},
-                 {"zip", "PK\x05\x06", 0, 4},
-                 {"gzip", "\x1f\x8b\x08", 0, 3},
-                 {"zstd", "\x28\xb5\x2f\xfd", 0, 4},
-                 {"xz", "\xfd\x37zXZ\0", 0, 6},
-                 {"tar", "ustar", 257, 5},
-                 {"ELF",
-                  "\x7f"
-                  "ELF",
-                  0, 4}};
+#define HDF5 "\x89HDF\r\n\x1a\n"
 
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+/* Formats whose files have these bytes at a place. Those of the second table have a header before
+ * arrays that a setting may name by their offset. */
+struct kind {
+    const char *name, *magic;
+    size_t at, length;
+};
+static const struct kind others[] = {{"HDF5", HDF5, 0, 8},
+                                     {"HDF5", HDF5, 512, 8},
+                                     {"HDF5", HDF5, 1024, 8},
+                                     {"HDF5", HDF5, 2048, 8},
+                                     {"NetCDF", "CDF\x01", 0, 4},
+                                     {"NetCDF", "CDF\x02", 0, 4},
+                                     {"NetCDF", "CDF\x05", 0, 4},
+                                     {"GRIB", "GRIB", 0, 4},
+                                     {"SQLite", "SQLite format 3", 0, 16},
+                                     {"Parquet", "PAR1", 0, 4},
+                                     {"Arrow", "ARROW1", 0, 6},
+                                     {"PNG", "\x89PNG\r\n\x1a\n", 0, 8},
+                                     {"JPEG", "\xff\xd8\xff", 0, 3},
+                                     {"PDF", "%PDF-", 0, 5},
+                                     {"zip", "PK\x03\x04", 0, 4},
+                                     {"zip", "PK\x05\x06", 0, 4},
+                                     {"gzip", "\x1f\x8b\x08", 0, 3},
+                                     {"bzip2", "BZh", 0, 3},
+                                     {"7z", "7z\xbc\xaf\x27\x1c", 0, 6},
+                                     {"lz4", "\x04\x22\x4d\x18", 0, 4},
+                                     {"zstd", "\x28\xb5\x2f\xfd", 0, 4},
+                                     {"xz", "\xfd\x37zXZ\0", 0, 6},
+                                     {"tar", "ustar", 257, 5},
+                                     {"ELF",
+                                      "\x7f"
+                                      "ELF",
+                                      0, 4}};
+static const struct kind headers[] = {
+    {"NumPy", "\x93NUMPY", 0, 6}, {"MATLAB", "MATLAB ", 0, 7},
+    {"FITS", "SIMPLE  =", 0, 9},  {"VTK", "# vtk DataFile", 0, 14},
+    {"XML", "<?xml", 0, 5},       {"XML", "<VTKFile", 0, 8},
+    {"NRRD", "NRRD000", 0, 7},    {"PLY", "ply\n", 0, 4},
+    {"PLY", "ply\r\n", 0, 5},     {"TIFF", "II*", 0, 4},
+    {"TIFF", "MM\0*", 0, 4},      {"RIFF", "RIFF", 0, 4}};
+
+static const char *find_kind(const struct kind *kinds, size_t count, const uint8_t *begin,
+                             size_t length)
+{
+    for (size_t i = 0; i < count; i++)
         if (length >= kinds[i].at + kinds[i].length &&
             memcmp(begin + kinds[i].at, kinds[i].magic, kinds[i].length) == 0)
             return kinds[i].name;
-    return is_text(begin, length) ? "text" : NULL;
+    return NULL;
+}
+
+/* Whether the bytes begin with a record of Fortran's unformatted files: its length before it and
+ * behind it. */
+static bool is_record(const uint8_t *begin, size_t length)
+{
+    uint32_t before, behind;
+
+    if (length < 2 * sizeof before)
+        return false;
+    memcpy(&before, begin, sizeof before);
+    if (before == 0 || before > length - 2 * sizeof before)
+        return false;
+    memcpy(&behind, begin + sizeof before + before, sizeof behind);
+    return before == behind;
+}
+
+/* The name of a format that is no plain array, or NULL. described: the setting says where its array
+ * begins. */
+static const char *other_format(const uint8_t *begin, size_t length, bool described)
+{
+    const char *name = find_kind(others, sizeof others / sizeof *others, begin, length);
+
+    if (!name && !described)
+        name = find_kind(headers, sizeof headers / sizeof *headers, begin, length);
+    if (!name && !described && is_record(begin, length))
+        name = "Fortran's records";
+    return name ? name : is_text(begin, length) ? "text" : NULL;
+}
+
+bool bale_round_is_hdf5(uint64_t offset, const uint8_t *piece, size_t length)
+{
+    for (uint64_t at = BALE_ROUND_BEGIN; at <= UINT64_MAX / 2 && at < offset + length; at *= 2)
+        if (at >= offset && offset + length - at >= 8 &&
+            memcmp(piece + (at - offset), HDF5, 8) == 0)
+            return true;
+    return false;
 }
 
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
@@ -64,10 +123,8 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     *field = *said;
     if (said->type == BALE_FIELD_NPY)
         other = bale_npy_read(begin, length, field) ? NULL : "no NumPy array of f32 or f64";
-    else if (said->offset == 0 && bale_npy_is(begin, length))
-        other = "NumPy";
     else
-        other = other_format(begin, length);
+        other = other_format(begin, length, said->offset > 0);
     if (other)
         *field = (struct bale_field){0};
     return other;

@@ -3,6 +3,7 @@
 #ifndef BALE_KERNELS_ROUND_PIECE_H
 #define BALE_KERNELS_ROUND_PIECE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,15 +17,19 @@ enum {
 /* Whether the elements of a file may be rounded, and what they are. said: what the file's setting
  * says of them; begin: its first bytes, BALE_ROUND_BEGIN of them or all. NULL: they may be rounded;
  * *field then has the type f32 or f64 (of npy, from the header). Else they may not, *field is all
- * zero, and the answer is what the file is: "HDF5", "NetCDF", "NumPy" (of a field with another
- * offset than its header's), "zip", "gzip", "zstd", "xz", "tar", "ELF", "text", or with npy "no
- * NumPy array of f32 or f64". */
+ * zero, and the answer is what the file is: a format's name ("HDF5", "zip", ..., and of a field
+ * without offset "NumPy", "VTK", ...), "text", or with npy "no NumPy array of f32 or f64". */
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field);
 
+/* Whether the piece of a file, the bytes from offset on, shows that this is HDF5 behind a user block
+ * of BALE_ROUND_BEGIN bytes or more: such blocks have powers of two. */
+bool bale_round_is_hdf5(uint64_t offset, const uint8_t *piece, size_t length);
+
 /* Copies a piece of a file, the bytes from offset on, and rounds, with the field's step, the
- * elements that lie in it as a whole, in the array, and not across a multiple of BALE_ROUND_PAGE. out is in or does not overlap it, and never holds an element that is to be rounded and is
- * not. A field without type f32 or f64 or without a step changes nothing. */
+ * elements that lie in it as a whole, in the array, and not across a multiple of BALE_ROUND_PAGE.
+ * out is in or does not overlap it, and never holds an element that is to be rounded and is not. A
+ * field without type f32 or f64 or without a step changes nothing. */
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
                       const uint8_t *in, size_t length);
 

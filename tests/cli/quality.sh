@@ -122,6 +122,15 @@ run 0 compress --codec cusz:f32,abs=0.5 other.txt
 says 'other.txt: stored without loss: it is text'
 run 0 decompress -c other.txt.bale
 is text "$out" "text with a bound"
+{
+    head -c 8192 /dev/zero
+    printf '\211HDF\r\n\032\n'
+    cat field.f32
+} >user-block.h5
+run 0 compress --codec cusz:f32,abs=0.5 user-block.h5
+says 'user-block.h5: stored without loss: it is HDF5 behind a user block'
+run 0 decompress -o back.h5 user-block.h5.bale
+cmp user-block.h5 back.h5 || fail "HDF5 behind a user block differs"
 run 0 compress -f --codec cusz:npy,abs=0.5 field.f32
 says 'field.f32: stored without loss: it is no NumPy array of f32 or f64'
 {

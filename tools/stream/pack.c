@@ -132,6 +132,9 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
     if (packer->started == 0)
         what = bale_round_resolve(&setting.field, packer->at == 0 ? raw : hole,
                                   packer->at == 0 ? begin : sizeof hole, &packer->field);
+    if (!what && setting.field.type != BALE_FIELD_NPY &&
+        bale_round_is_hdf5(packer->at, raw, length))
+        what = "HDF5 behind a user block";
     if (what)
         bale_message("%s: stored without loss: it is %s", packer->source->name, what);
     packer->exact = what != NULL;

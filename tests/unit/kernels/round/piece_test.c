@@ -110,13 +110,39 @@ static void test_refused(void)
     refuses("tar", "ustar", 5, 257);
     refuses("ELF", "\177ELF", 4, 0);
     refuses("NumPy", "\x93NUMPY", 6, 0);
+    refuses("FITS", "SIMPLE  =", 9, 0);
+    refuses("VTK", "# vtk DataFile", 14, 0);
+    refuses("SQLite", "SQLite format 3", 16, 0);
+    refuses("PNG", "\x89PNG\r\n\x1a\n", 8, 0);
+    refuses("TIFF", "MM\0*", 4, 0);
+    refuses("Fortran's records", "\4\0\0\0\1\2\3\4\4\0\0\0", 12, 0);
     CHECK_EQ_STR(resolve(&plain, (const uint8_t *)"1.5 2.5\n3 \xe2\x82", 12), "text");
     CHECK(resolve(&behind, (const uint8_t *)"\x93NUMPY\1\0", 8) == NULL);
+    CHECK(resolve(&behind, (const uint8_t *)"# vtk DataFile\1", 15) == NULL);
+    CHECK_EQ_STR(resolve(&behind, (const uint8_t *)"PK\x03\x04", 4), "zip");
     CHECK(resolve(&plain, (const uint8_t *)"\0\0\x80?\0\0\0@", 8) == NULL);
     CHECK(resolve(&plain, file, 0) == NULL);
     for (int n = 0; n < 100; n++) {
         data_field(&state, file, sizeof file);
         CHECK(resolve(&plain, file, sizeof file) == NULL);
+    }
+}
+
+/* HDF5 behind a user block of 4096 bytes or more is found in the piece that has its signature as a
+ * whole. */
+static void test_user_blocks(void)
+{
+    static uint8_t file[70000];
+
+    for (size_t block = 4096; block <= 65536; block *= 2) {
+        memset(file, 0, sizeof file);
+        memcpy(file + block, "\x89HDF\r\n\x1a\n", 8);
+        CHECK(bale_round_is_hdf5(0, file, sizeof file));
+        CHECK(bale_round_is_hdf5(0, file, block + 8));
+        CHECK(!bale_round_is_hdf5(0, file, block + 7));
+        CHECK(bale_round_is_hdf5(block, file + block, 8));
+        CHECK(!bale_round_is_hdf5(block + 1, file + block + 1, 4096));
+        CHECK(!bale_round_is_hdf5(block + 512, file + block, 512)); /* no power of two */
     }
 }
 
@@ -141,6 +167,7 @@ int main(void)
     test_pieces();
     test_split();
     test_refused();
+    test_user_blocks();
     test_lossless();
     return check_result();
 }
