@@ -128,12 +128,20 @@ static void plugin_release(struct bale_engine *handle)
     pthread_mutex_unlock(&engine->mutex);
 }
 
+/* Whether the devices are given back, or about to be, and may be opened again. */
+static bool is_given_back(const struct cuda_engine *engine)
+{
+    if (engine->state == CUDA_CLOSED || engine->state == CUDA_CLOSING)
+        return bale_clock_ns() >= engine->reopen_ns;
+    return engine->state == CUDA_KEPT || (engine->state == CUDA_OPEN && engine->close_wanted);
+}
+
 static void plugin_wake(struct bale_engine *handle)
 {
     struct cuda_engine *engine = bale_cuda_engine(handle);
 
     pthread_mutex_lock(&engine->mutex);
-    if (engine->state != CUDA_OPEN && is_ready(engine)) {
+    if (is_given_back(engine)) {
         engine->open_wanted = true;
         pthread_cond_signal(&engine->supervisor_wake);
     }

@@ -141,6 +141,25 @@ static void test_request(struct rig *rig)
     }
 }
 
+/* Word of work that comes before the devices are given back, or meanwhile, opens them again. */
+static void test_wake_while_closing(struct rig *rig)
+{
+    static const unsigned delays_us[] = {0, 0, 0, 0, 50, 1000, 10000, 50000};
+    const struct bale_gpu_options options = {.release_ms = LONG_MS};
+
+    rig_open(rig, &options);
+    for (size_t i = 0; i < sizeof delays_us / sizeof delays_us[0]; i++) {
+        uint64_t last_ns = rig_stats(rig).opening.begin_ns;
+        rig->gpu->release(rig->engine);
+        if (delays_us[i] > 0)
+            usleep(delays_us[i]);
+        rig->gpu->wake(rig->engine);
+        wait_for_opening(rig, last_ns);
+        wait_for(rig, true, false);
+    }
+    rig_close(rig);
+}
+
 /* With a new context batches of the first range are done before the others are pinned, and those of
  * the others afterwards. */
 static void test_pins(struct rig *rig)
@@ -292,6 +311,7 @@ int main(int argc, char **argv)
     test_kept(&rig);
     test_unpinned(&rig);
     test_request(&rig);
+    test_wake_while_closing(&rig);
     if (driver_set_free && driver_set_exclusive) {
         test_pins(&rig);
         test_pressure(&rig);
