@@ -24,6 +24,7 @@ struct history {
     uint64_t digest;
     bool paged;                      /* settings have a field now and then */
     struct bale_container_attr next; /* of the next commit */
+    bool rolled;                     /* the session, and what the one before wrote was not synced */
 };
 
 /* Of the content and of what the settings page says. */
@@ -87,14 +88,20 @@ static inline void commit(struct history *h, bool durable)
     note(h);
 }
 
-/* What a store does between two sessions: sync all, then drop the old one from the list. */
-static inline void end_session(struct history *h)
+static inline void sync_all(struct history *h)
 {
     struct bale_io *io = memory_io_open(&h->rig.file);
 
     CHECK_EQ(io->ops->sync(io), BALE_OK);
     note(h);
     io->ops->close(io);
+    h->rolled = false;
+}
+
+/* What a store does between two sessions: sync all, then drop the old one from the list. */
+static inline void end_session(struct history *h)
+{
+    sync_all(h);
     atomic_fetch_add(&h->rig.session, 1 + rig_random(&h->rig, 2));
     h->rig.certain_below = atomic_load(&h->rig.session);
 }
@@ -110,8 +117,11 @@ static inline void reopen(struct history *h)
     case 0: /* closed and opened again, in one session */
         rig_close(rig);
         break;
-    case 1: /* the session rolls meanwhile: its sync comes later */
+    case 1: /* the session rolls meanwhile: its sync comes later, but before the next one rolls */
         rig_close(rig);
+        if (h->rolled)
+            sync_all(h);
+        h->rolled = true;
         atomic_fetch_add(&rig->session, 1);
         break;
     case 2:
