@@ -14,6 +14,12 @@ bool bale_field_equal(const struct bale_field *a, const struct bale_field *b)
            a->pipeline == b->pipeline && a->big_endian == b->big_endian;
 }
 
+bool bale_step_valid(uint64_t step)
+{
+    return step >= (uint64_t)(BIAS + STEP_MIN) << MANTISSA && step <= (uint64_t)(BIAS + STEP_MAX)
+                                                                          << MANTISSA;
+}
+
 static bool is_empty(const struct bale_field *field)
 {
     static const struct bale_field empty;
@@ -36,12 +42,6 @@ static bool dims_are_valid(const struct bale_field *field)
     return true;
 }
 
-static bool step_is_valid(uint64_t step)
-{
-    return step >= (uint64_t)(BIAS + STEP_MIN) << MANTISSA && step <= (uint64_t)(BIAS + STEP_MAX)
-                                                                          << MANTISSA;
-}
-
 /* The header says the rest. */
 static bool is_npy(const struct bale_field *field)
 {
@@ -53,7 +53,7 @@ static bool lossy_is_valid(const struct bale_field *field)
 {
     bool typed = field->type == BALE_FIELD_F32 || field->type == BALE_FIELD_F64;
 
-    return (typed || is_npy(field)) && step_is_valid(field->step) &&
+    return (typed || is_npy(field)) && bale_step_valid(field->step) &&
            field->pipeline < BALE_PIPELINES;
 }
 

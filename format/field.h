@@ -57,9 +57,12 @@ static inline uint32_t bale_field_element(const struct bale_field *field)
 /* Whether all members are equal. */
 bool bale_field_equal(const struct bale_field *a, const struct bale_field *b);
 
+/* Whether these bits are those of a step: it and its reciprocal are normal numbers. The bits of
+ * steps are in the order of the steps. */
+bool bale_step_valid(uint64_t step);
+
 /* Whether a setting of the codec may have the field. It is all zero with a codec that knows no
- * fields. dims times the element's size never exceed the largest file, and the step and its
- * reciprocal are normal numbers. */
+ * fields. dims times the element's size never exceed the largest file. */
 bool bale_field_valid(uint8_t codec, const struct bale_field *field);
 
 #ifdef __cplusplus

@@ -108,7 +108,7 @@ static bool all_zero(const uint8_t *bytes, size_t length)
     return true;
 }
 
-/* A setting with a field has a settings page, which says the rest. */
+/* A settings page says the rest. That of a codec that knows no fields is checked with the page. */
 static int check_setting(const struct bale_root *root)
 {
     bool paged = root->height == BALE_HEIGHT_SETTINGS;
@@ -118,9 +118,7 @@ static int check_setting(const struct bale_root *root)
     if (!bale_parameter_valid(root->codec, (int16_t)root->parameter))
         return BALE_E_CORRUPT;
     if (paged)
-        return bale_codec_has_field(root->codec) && (root->features & BALE_FEATURE_PARTS) != 0
-                   ? BALE_OK
-                   : BALE_E_CORRUPT;
+        return (root->features & BALE_FEATURE_PARTS) != 0 ? BALE_OK : BALE_E_CORRUPT;
     return bale_codec_is_lossy(root->codec) ? BALE_E_CORRUPT : BALE_OK;
 }
 

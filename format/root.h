@@ -63,9 +63,10 @@ struct bale_root {
     uint8_t height;     /* of the tree; BALE_HEIGHT_SETTINGS: tree is the settings page */
     uint8_t codec;      /* setting for new data: a codec id or BALE_CODEC_AUTO */
     uint16_t parameter; /* of the setting */
-    /* Belongs to the setting, but lies in the settings page: the slot has no part of it. */
-    struct bale_field field;
-    uint8_t rounds; /* enum bale_rounds */
+    /* These lie in the settings page: the slot has no part of them. */
+    struct bale_field field; /* of the setting */
+    uint8_t rounds;          /* enum bale_rounds */
+    uint64_t greatest_step;  /* with which elements were rounded, a binary64's bits; 0: none was */
 };
 
 /* Writes the slot's BALE_ROOT_SIZE bytes, checksum included. */

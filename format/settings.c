@@ -23,18 +23,27 @@ enum {
     AT_DIMS = 48,
     AT_OFFSET = 72,
     AT_STEP = 80,
-    AT_CHECKSUM = 88,
+    AT_GREATEST_STEP = 88,
+    AT_CHECKSUM = 96,
     VERSION = 1,
     BIG_ENDIAN_FLAG = 1,
 };
 
 static const uint8_t magic[4] = {'B', 'S', 'E', 'T'};
 
-bool bale_settings_valid(uint8_t codec, const struct bale_field *field, unsigned rounds)
+bool bale_settings_needed(const struct bale_field *field, uint64_t greatest_step)
 {
-    return field->type != BALE_FIELD_NONE && bale_field_valid(codec, field) &&
+    return field->type != BALE_FIELD_NONE || greatest_step != 0;
+}
+
+bool bale_settings_valid(uint8_t codec, const struct bale_field *field, unsigned rounds,
+                         uint64_t greatest_step)
+{
+    return bale_settings_needed(field, greatest_step) && bale_field_valid(codec, field) &&
            rounds < BALE_ROUNDS_END &&
-           (bale_codec_is_lossy(codec) || rounds == BALE_ROUNDS_UNDECIDED);
+           (bale_codec_is_lossy(codec) || rounds == BALE_ROUNDS_UNDECIDED) &&
+           (greatest_step == 0 || bale_step_valid(greatest_step)) &&
+           (rounds != BALE_ROUNDS_YES || greatest_step >= field->step);
 }
 
 void bale_settings_encode(struct bale_settings *settings, uint64_t container_id,
@@ -60,6 +69,7 @@ void bale_settings_encode(struct bale_settings *settings, uint64_t container_id,
         bale_put64(out + AT_DIMS + 8 * i, field->dims[i]);
     bale_put64(out + AT_OFFSET, field->offset);
     bale_put64(out + AT_STEP, field->step);
+    bale_put64(out + AT_GREATEST_STEP, settings->greatest_step);
     settings->checksum = bale_hash(out, AT_CHECKSUM);
     bale_put64(out + AT_CHECKSUM, settings->checksum);
 }
@@ -73,6 +83,7 @@ static void read_fields(const uint8_t *in, struct bale_settings *settings)
                   .offset = bale_get64(in + AT_OFFSET),
                   .step = bale_get64(in + AT_STEP)},
         .rounds = in[AT_ROUNDS],
+        .greatest_step = bale_get64(in + AT_GREATEST_STEP),
         .generation = bale_get64(in + AT_GENERATION),
         .checksum = bale_get64(in + AT_CHECKSUM),
         .tree = {.position = bale_get64(in + AT_TREE_POSITION),
@@ -101,7 +112,8 @@ int bale_settings_decode(const uint8_t *in, const struct bale_root *root,
         settings->generation > root->generation ||
         bale_get64(in + AT_CONTAINER_ID) != root->container_id)
         return BALE_E_CORRUPT;
-    if (!bale_settings_valid(root->codec, &settings->field, settings->rounds))
+    if (!bale_settings_valid(root->codec, &settings->field, settings->rounds,
+                             settings->greatest_step))
         return BALE_E_CORRUPT;
     return bale_root_check_tree(root, &settings->tree, settings->height);
 }

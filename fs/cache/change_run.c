@@ -43,8 +43,10 @@ static int transact(struct bale_change *change,
 static int edit_size(struct bale_change *change, struct bale_container_attr *attr)
 {
     attr->size = change->offset;
-    if (change->offset == 0)
+    if (change->offset == 0) {
         attr->rounds = BALE_ROUNDS_UNDECIDED;
+        attr->greatest_step = 0;
+    }
     attr->mtime = bale_nanoseconds_of(change->mtime);
     return BALE_OK;
 }
@@ -78,8 +80,10 @@ static int set_size(struct bale_change *change)
         /* Cut after the container, so that a read of the container cannot bring back what is cut
          * off. */
         bale_extents_cut(file, change->offset);
-        if (change->offset == 0)
+        if (change->offset == 0) {
+            file->greatest_step = 0;
             bale_rounds_set(file, BALE_ROUNDS_UNDECIDED);
+        }
         bale_rounds_forget(file, change->offset < file->size ? change->offset : file->size,
                            UINT64_MAX);
         show_time(change);

@@ -10,6 +10,7 @@
 #include "fs/cache/copy_frames.h"
 #include "fs/cache/extent.h"
 #include "fs/cache/reserve.h"
+#include "fs/cache/rounds.h"
 
 /* ---- Whether it can be done ---- */
 
@@ -34,6 +35,15 @@ static bool files_agree(struct bale_copy_frames *frames)
                  to->refused == BALE_OK;
     pthread_mutex_unlock(&to->lock);
     return agree;
+}
+
+/* With which steps what the file has may have been rounded. */
+static uint64_t step_of(struct bale_file *file)
+{
+    pthread_mutex_lock(&file->lock);
+    uint64_t step = file->greatest_step;
+    pthread_mutex_unlock(&file->lock);
+    return step;
 }
 
 static bool is_dirty_in(struct bale_file *file, uint64_t offset, uint64_t end)
@@ -96,6 +106,8 @@ static int put_all(struct bale_file *file, const struct bale_copy_frames *frames
 
     attr.mtime = bale_nanoseconds_of(mtime);
     attr.size = frames->at > attr.size ? frames->at : attr.size;
+    if (frames->greatest_step > attr.greatest_step)
+        attr.greatest_step = frames->greatest_step;
     int err = bale_container_set_attr(file->container, &attr);
     for (size_t i = 0; i < frames->count && err == BALE_OK; i++)
         err = bale_container_put(file->container, &frames->made[i]);
@@ -151,6 +163,7 @@ static void show_copy(struct bale_file *file, const struct bale_copy_frames *fra
 {
     pthread_mutex_lock(&file->lock);
     drop_clean(file, frames->offset, frames->at);
+    bale_rounds_raise(file, frames->greatest_step);
     if (frames->at > file->size)
         file->size = frames->at;
     if (!file->attr_dirty)
@@ -175,7 +188,15 @@ static void copy_finish(void *arg, int64_t result)
 {
     struct bale_copying *copying = arg;
 
-    copying->done(copying->arg, result < 0 ? result : copying->result);
+    result = result < 0 ? result : copying->result;
+    if (result == BALE_E_UNSUPPORTED) {
+        /* The caller writes what it reads. */
+        uint64_t step = step_of(copying->from);
+        pthread_mutex_lock(&copying->to->lock);
+        bale_rounds_raise(copying->to, step);
+        pthread_mutex_unlock(&copying->to->lock);
+    }
+    copying->done(copying->arg, result);
     bale_file_unref(copying->from);
     bale_file_unref(copying->to);
     free(copying);
@@ -206,7 +227,12 @@ static int64_t copy_some(struct bale_copying *copying, struct bale_scratch *scra
     if (err != BALE_OK)
         return err;
     struct timespec mtime = bale_file_now(to);
+    /* Meanwhile the source may be emptied, and written with another setting. */
+    uint64_t step = step_of(from);
     err = bale_copy_frames_write(&frames, scratch);
+    frames.greatest_step = step_of(from);
+    if (step > frames.greatest_step)
+        frames.greatest_step = step;
     bool given_up = is_given_up(copying);
     if (given_up)
         err = BALE_E_CANCELLED;

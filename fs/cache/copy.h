@@ -24,7 +24,8 @@ struct bale_copy {
  * read and write instead. That is so if the setting or the extent size of the files differ, if the
  * target rounds elements or has data there, if the first extent is to be copied in part, or if it
  * cannot be read. Other errors are those of a commit; then nothing of the target has changed. The
- * caller keeps copy until done. */
+ * target takes over the source's greatest step, for the other way as well. The caller keeps copy
+ * until done. */
 void bale_file_copy(struct bale_file *from, struct bale_file *to, struct bale_copy *copy,
                     bale_file_done *done, void *arg);
 

@@ -16,7 +16,8 @@ struct bale_copy_frames {
     uint64_t at;               /* how far the copy has come: the end of an extent, or end */
     struct bale_segment *made; /* the frames that were written, to be put */
     size_t count, room;
-    uint64_t stored; /* their bytes */
+    uint64_t stored;        /* their bytes */
+    uint64_t greatest_step; /* of the source, for copy.c */
 };
 
 /* Copies until end, or until much has been done. Errors of reading the source, of which

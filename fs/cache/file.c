@@ -54,6 +54,7 @@ int bale_file_open_known(struct bale_volume *volume, int fd, const struct stat *
     file->mtime = attr.generation > 0 ? bale_timespec_of(attr.mtime) : backing->st_mtim;
     file->changes_end = &file->changes;
     file->setting = attr.setting;
+    file->greatest_step = attr.greatest_step;
     bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     bale_file_set_extent(file, attr.extent);
     atomic_init(&file->refs, 1);
@@ -148,6 +149,7 @@ void bale_file_attr(struct bale_file *file, struct bale_file_attr *attr)
     attr->ctime = file->ctime;
     attr->dirty = file->dirty;
     attr->rounds = bale_rounds_record(file);
+    attr->greatest_step = file->greatest_step;
     pthread_mutex_unlock(&file->lock);
 }
 

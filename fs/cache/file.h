@@ -64,8 +64,10 @@ struct bale_file_attr {
     struct timespec mtime; /* exact, also while data is dirty */
     /* of the last change through this object; zero: the backing inode's is valid */
     struct timespec ctime;
-    uint64_t dirty;          /* bytes not in the container yet */
-    enum bale_rounds rounds; /* of what is written now; container.rounds is of the last commit */
+    uint64_t dirty; /* bytes not in the container yet */
+    /* Of what is written now; those of container are of the last commit. */
+    enum bale_rounds rounds;
+    uint64_t greatest_step;
     struct bale_container_attr container;
 };
 /* The attributes as programs see them. Any thread; waits for no I/O. */

@@ -50,6 +50,7 @@ struct bale_file {
     uint8_t rounds;              /* enum bale_rounds, and the next two: see rounds.h */
     struct bale_field field;     /* what is rounded; with npy only once the header was read */
     struct bale_begin *begin;    /* the first bytes, or NULL */
+    uint64_t greatest_step;      /* that was used since the file was empty; 0: none */
     struct timespec mtime, ctime;
     struct timespec ctime_before; /* the inode's until ctime is set; tv_sec 0: ask the inode */
     bool attr_dirty;              /* size or times differ from the container's */

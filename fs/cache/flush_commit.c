@@ -66,6 +66,7 @@ static int put_segments(struct bale_flush *flush)
     attr.mtime =
         bale_nanoseconds_of(sets_mtime(flush->change) ? flush->change->mtime : flush->mtime);
     attr.rounds = (uint8_t)flush->rounds;
+    attr.greatest_step = flush->greatest_step;
     int err = bale_container_set_attr(file->container, &attr);
     for (const struct bale_take *take = flush->takes; take && err == BALE_OK; take = take->next)
         err = put_pieces(file, take);

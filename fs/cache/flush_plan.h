@@ -49,7 +49,8 @@ struct bale_flush {
     struct bale_take *takes, **takes_end; /* no part is in two */
     uint64_t size;                        /* of the file as it will be committed; only grows */
     struct timespec mtime;
-    enum bale_rounds rounds; /* of the commit */
+    enum bale_rounds rounds; /* of the commit, like the next */
+    uint64_t greatest_step;
 
     /* A stream's flush takes more while its frames are encoded and written. Under file->lock. While
      * it is open, file->more is more_job, or that job is under way. */

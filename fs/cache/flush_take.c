@@ -116,6 +116,7 @@ int bale_flush_take(struct bale_flush *flush, struct bale_take **taken)
     take->setting = bale_rounds_setting(file);
     flush->mtime = file->mtime;
     flush->rounds = bale_rounds_record(file);
+    flush->greatest_step = file->greatest_step;
     *taken = take;
     return BALE_OK;
 }

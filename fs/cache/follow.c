@@ -17,6 +17,7 @@ void bale_file_catch_up(struct bale_file *file)
     bale_extents_detach(file, 0, UINT64_MAX);
     file->size = attr.size;
     file->setting = attr.setting;
+    file->greatest_step = attr.greatest_step;
     bale_rounds_set(file, (enum bale_rounds)attr.rounds);
     if (attr.generation > 0)
         file->mtime = bale_timespec_of(attr.mtime);

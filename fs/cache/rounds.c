@@ -52,6 +52,12 @@ enum bale_rounds bale_rounds_first(const struct bale_setting *setting, uint64_t 
                                                            : BALE_ROUNDS_UNDECIDED;
 }
 
+void bale_rounds_raise(struct bale_file *file, uint64_t step)
+{
+    if (step > file->greatest_step)
+        file->greatest_step = step;
+}
+
 /* ---- Deciding ---- */
 
 static void end_rounding(struct bale_file *file, const char *what)
@@ -67,10 +73,13 @@ static void decide(struct bale_file *file, size_t length)
     const char *what =
         bale_round_resolve(&file->setting.field, file->begin->bytes, length, &file->field);
 
-    file->rounds = BALE_ROUNDS_YES;
-    if (what)
+    if (what) {
         end_rounding(file, what);
-    else if (!is_npy(file))
+        return;
+    }
+    file->rounds = BALE_ROUNDS_YES;
+    bale_rounds_raise(file, file->setting.field.step);
+    if (!is_npy(file))
         bale_rounds_free(file);
 }
 

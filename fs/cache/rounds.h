@@ -2,13 +2,15 @@
  * whose first bytes show no other format. It is decided once BALE_ROUND_BEGIN bytes from the file's
  * begin on have been written; what was written before stays exact. The decision is committed with
  * the first data that was rounded. With npy the header says what the elements are, so that a change
- * of it ends the rounding. All under file->lock. */
+ * of it ends the rounding. The greatest step with which that was done stays on record, whatever the
+ * setting becomes, until the file is truncated to nothing. All under file->lock. */
 #ifndef BALE_FS_CACHE_ROUNDS_H
 #define BALE_FS_CACHE_ROUNDS_H
 
 #include "fs/cache/file_state.h"
 
-/* Begins again with the file's setting and what its record says, as at the opening. */
+/* Begins again with the file's setting and what its record says, as at the opening. The caller sets
+ * file->greatest_step. */
 void bale_rounds_set(struct bale_file *file, enum bale_rounds rounds);
 void bale_rounds_free(struct bale_file *file);
 
@@ -33,6 +35,9 @@ void bale_rounds_forget(struct bale_file *file, uint64_t from, uint64_t to);
 /* The file is as its user wants it, though it may be shorter than BALE_ROUND_BEGIN: decides.
  * Nothing is pending. BALE_E_NOMEM. */
 int bale_rounds_decide(struct bale_file *file);
+
+/* Elements may have been rounded with this step, too; 0: none was. */
+void bale_rounds_raise(struct bale_file *file, uint64_t step);
 
 /* What is rounded now; type BALE_FIELD_NONE: nothing. */
 struct bale_field bale_rounds_field(const struct bale_file *file);

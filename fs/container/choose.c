@@ -94,6 +94,7 @@ int bale_container_take_settings(struct bale_container *c)
 
         c->root.field = attr.setting.field = c->index.settings.field;
         c->root.rounds = attr.rounds = c->index.settings.rounds;
+        c->root.greatest_step = attr.greatest_step = c->index.settings.greatest_step;
         bale_container_show_attr(c, &attr);
     }
     return err == BALE_E_CORRUPT ? BALE_OK : err;

@@ -168,6 +168,7 @@ void bale_container_root_attr(const struct bale_root *root, struct bale_containe
                     .parameter = (int16_t)root->parameter,
                     .field = root->field},
         .rounds = root->rounds,
+        .greatest_step = root->greatest_step,
         .setting_explicit = (root->flags & BALE_ROOT_CODEC_EXPLICIT) != 0,
         .extent_explicit = (root->flags & BALE_ROOT_EXTENT_EXPLICIT) != 0,
     };
@@ -189,8 +190,9 @@ void bale_container_fill_root(const struct bale_container *c,
         .features = c->index.ctx.features,
         .field = next->setting.field,
         .rounds = next->rounds,
+        .greatest_step = next->greatest_step,
     };
-    if (root->field.type != BALE_FIELD_NONE)
+    if (bale_settings_needed(&root->field, root->greatest_step))
         root->features |= BALE_FEATURE_PARTS;
     if (!c->config->modes_in_container)
         root->mode = 0;
@@ -282,7 +284,9 @@ static int write_commit(struct bale_container *c)
 
     if (bale_index_covered(&c->index) > c->next.size)
         return BALE_E_INVALID;
-    err = c->next.setting.field.type != BALE_FIELD_NONE ? bale_container_write_first(c) : BALE_OK;
+    err = bale_settings_needed(&c->next.setting.field, c->next.greatest_step)
+              ? bale_container_write_first(c)
+              : BALE_OK;
     if (err != BALE_OK)
         return err;
     err = write_tree_and_root(c, &space, &root);

@@ -72,7 +72,8 @@ struct bale_container_attr {
     uint32_t extent;
     uint16_t mode; /* BALE_ROOT_MODE_IN_CONTAINER | bits, or 0 */
     struct bale_setting setting;
-    uint8_t rounds; /* enum bale_rounds */
+    uint8_t rounds;         /* enum bale_rounds */
+    uint64_t greatest_step; /* with which elements were rounded since the file was empty; 0: none */
     bool setting_explicit;
     bool extent_explicit;
 };

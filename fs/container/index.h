@@ -142,9 +142,10 @@ int bale_index_write(struct bale_index *index, uint64_t generation,
                      const struct bale_index_space *space, struct bale_ref *ref, uint8_t *height);
 void bale_index_written(struct bale_index *index, const struct bale_index_space *space, bool ok);
 
-/* After bale_index_write, for a root with a field: makes the root's tree fields, which name the
- * index, name a settings page, which names the index. The present page stays if it says all that.
- * Call bale_index_settings_written afterwards, in the same way. */
+/* After bale_index_write, for a root that needs a settings page (bale_settings_needed): makes the
+ * root's tree fields, which name the index, name a settings page, which names the index. The
+ * present page stays if it says all that. Call bale_index_settings_written afterwards, in the same
+ * way. */
 int bale_index_write_settings(struct bale_index *index, uint64_t generation,
                               const struct bale_index_space *space, struct bale_root *root);
 void bale_index_settings_written(struct bale_index *index, const struct bale_index_space *space,

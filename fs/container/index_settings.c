@@ -14,7 +14,7 @@ static bool says_the_same(const struct bale_index *index)
 
     return index->settings_ref.length > 0 && a->height == b->height &&
            same_ref(&a->tree, &b->tree) && a->rounds == b->rounds &&
-           bale_field_equal(&a->field, &b->field);
+           a->greatest_step == b->greatest_step && bale_field_equal(&a->field, &b->field);
 }
 
 static int write_page(struct bale_index *index, const struct bale_index_space *space,
@@ -38,10 +38,11 @@ int bale_index_write_settings(struct bale_index *index, uint64_t generation,
     int err = BALE_OK;
 
     index->next_settings_ref = (struct bale_ref){0};
-    if (root->field.type == BALE_FIELD_NONE)
+    if (!bale_settings_needed(&root->field, root->greatest_step))
         return BALE_OK;
     index->next_settings = (struct bale_settings){.field = root->field,
                                                   .rounds = root->rounds,
+                                                  .greatest_step = root->greatest_step,
                                                   .generation = generation,
                                                   .tree = root->tree,
                                                   .height = root->height};

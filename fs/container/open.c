@@ -20,6 +20,7 @@ static void peek_root(struct bale_io *io, const struct bale_root *root,
     if (index.settings_ref.length > 0 && bale_index_read_settings(&index) == BALE_OK) {
         attr->setting.field = index.settings.field;
         attr->rounds = index.settings.rounds;
+        attr->greatest_step = index.settings.greatest_step;
     }
     bale_index_clear(&index);
 }

@@ -293,7 +293,8 @@ static bool same_attr(const struct bale_container_attr *a, const struct bale_con
            a->mode == b->mode && a->setting.codec == b->setting.codec &&
            a->setting.parameter == b->setting.parameter &&
            bale_field_equal(&a->setting.field, &b->setting.field) && a->rounds == b->rounds &&
-           a->setting_explicit == b->setting_explicit && a->extent_explicit == b->extent_explicit;
+           a->greatest_step == b->greatest_step && a->setting_explicit == b->setting_explicit &&
+           a->extent_explicit == b->extent_explicit;
 }
 
 static bool valid_setting(const struct bale_container_attr *attr)
@@ -301,9 +302,10 @@ static bool valid_setting(const struct bale_container_attr *attr)
     const struct bale_setting *setting = &attr->setting;
 
     return bale_setting_valid(*setting) &&
-           (setting->field.type == BALE_FIELD_NONE
-                ? attr->rounds == BALE_ROUNDS_UNDECIDED
-                : bale_settings_valid(setting->codec, &setting->field, attr->rounds));
+           (bale_settings_needed(&setting->field, attr->greatest_step)
+                ? bale_settings_valid(setting->codec, &setting->field, attr->rounds,
+                                      attr->greatest_step)
+                : attr->rounds == BALE_ROUNDS_UNDECIDED);
 }
 
 static bool valid_attr(const struct bale_container_attr *attr)

@@ -103,11 +103,6 @@ static json_t *codecs_json(const struct bale_container_usage *usage)
     return codecs;
 }
 
-static json_t *bound_json(const struct bale_field *field)
-{
-    return json_real(bale_number_of_bits(field->step) / 2);
-}
-
 /* The caller frees it. NULL: no memory. */
 static char *usage_text(const struct bale_file_attr *attr, const struct bale_container_usage *usage)
 {
@@ -117,15 +112,14 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
     bale_setting_print(attr->container.setting, codec, sizeof codec);
     for (int i = 0; i < 256; i++)
         stored += usage->stored[i];
-    const struct bale_field *field = &attr->container.setting.field;
-    bool lossy = attr->rounds == BALE_ROUNDS_YES;
+    bool lossy = attr->greatest_step != 0;
+    json_t *bound = lossy ? json_real(bale_number_of_bits(attr->greatest_step) / 2) : json_null();
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
-    json_t *all =
-        json_pack("{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:b,s:o,s:o}", "logical", (json_int_t)attr->size,
-                  "stored", (json_int_t)stored, "preallocated", (json_int_t)usage->unwritten,
-                  "ratio", ratio, "dirty", (json_int_t)attr->dirty, "extent",
-                  (json_int_t)attr->container.extent, "codec", codec, "lossy", lossy, "bound",
-                  lossy ? bound_json(field) : json_null(), "codecs", codecs_json(usage));
+    json_t *all = json_pack(
+        "{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:b,s:o,s:o}", "logical", (json_int_t)attr->size, "stored",
+        (json_int_t)stored, "preallocated", (json_int_t)usage->unwritten, "ratio", ratio, "dirty",
+        (json_int_t)attr->dirty, "extent", (json_int_t)attr->container.extent, "codec", codec,
+        "lossy", lossy, "bound", bound, "codecs", codecs_json(usage));
     char *text = all ? json_dumps(all, JSON_COMPACT | JSON_REAL_PRECISION(15)) : NULL;
     json_decref(all);
     return text;

@@ -4,6 +4,7 @@
 #define BALE_TESTS_CRASH_HISTORY_H
 
 #include "format/err.h"
+#include "format/settings.h"
 #include "tests/check.h"
 #include "tests/support/rig.h"
 
@@ -22,7 +23,7 @@ struct history {
     struct mark *marks; /* one for every operation */
     size_t count;
     uint64_t digest;
-    bool paged;                      /* settings have a field now and then */
+    bool paged;                      /* now and then there is what a settings page says */
     struct bale_container_attr next; /* of the next commit */
     bool rolled;                     /* the session, and what the one before wrote was not synced */
 };
@@ -31,7 +32,7 @@ struct history {
 static inline uint64_t digest_of(const struct bale_container_attr *attr, const uint8_t *data,
                                  uint64_t size)
 {
-    return rig_digest(data, size) ^ attr->setting.field.dims[0] << 20;
+    return rig_digest(data, size) ^ attr->setting.field.dims[0] << 20 ^ attr->greatest_step;
 }
 
 static inline void note(struct history *h)
@@ -43,9 +44,10 @@ static inline void note(struct history *h)
 
         h->marks[h->count] = (struct mark){
             /* A settings page comes after the root of an empty file. */
-            .digest = h->count == 0 && h->next.setting.field.type != BALE_FIELD_NONE
-                          ? rig_digest(NULL, 0)
-                          : h->digest,
+            .digest =
+                h->count == 0 && bale_settings_needed(&h->next.setting.field, h->next.greatest_step)
+                    ? rig_digest(NULL, 0)
+                    : h->digest,
             .session = atomic_load(&h->rig.session),
             .certain_below = h->rig.certain_below,
             .root = op->kind == MEMORY_WRITE && op->position < BALE_DATA_START,
@@ -60,9 +62,13 @@ static inline void change_setting(struct history *h)
 
     attr.size = rig->size;
     attr.setting = h->next.setting;
+    attr.greatest_step = h->next.greatest_step;
     if (h->paged && rig_random(rig, 3) == 0 &&
         (rig_random(rig, 3) == 0 || !rig_field_setting(1 + rig_random(rig, 1000), &attr.setting)))
         attr.setting = (struct bale_setting){.codec = BALE_CODEC_LZ4};
+    if (h->paged && rig_random(rig, 3) == 0)
+        attr.greatest_step =
+            rig_random(rig, 3) == 0 ? 0 : (UINT64_C(0x3f70) << 48) + rig_random(rig, 1000);
     h->next = attr;
     CHECK_EQ(bale_container_set_attr(rig->container, &attr), BALE_OK);
 }

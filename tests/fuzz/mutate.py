@@ -10,7 +10,7 @@ from typing import Callable, NamedTuple
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
 from balefs_reader import checksum
-from test_reader import LZ4, STORE, ZERO, ZSTD, Builder, inner, noise, segment, text
+from test_reader import LZ4, ROUNDED, STORE, ZERO, ZSTD, Builder, inner, noise, segment, text
 
 SLOT, EXTENT = 112, 16384
 
@@ -53,7 +53,8 @@ def paged(kind: int) -> bytes:
     b = Builder(2)
     if kind % 2:
         at = b.frame(text(3000), 0)
-        return bytes(b.settings(3000, (at, b.frames[at])).data)
+        rounded = dict(page=ROUNDED, codec=255) if kind % 4 == 3 else {}
+        return bytes(b.settings(3000, (at, b.frames[at]), **rounded).data)
     records = [b.extent(noise(3000), 0), b.extent(text(1000), EXTENT)]
     return bytes(b.settings(EXTENT + 1000, b.page(1, records)).data)
 
@@ -103,7 +104,7 @@ def follow(data: bytes, at: int, length: int, height: int, found: list[Place]) -
         return
     if height == 254:
         found.append(Place("settings", at, length))
-        if length >= 96:
+        if length >= 104:
             follow(data, u(data, at + 24, 8), u(data, at + 40, 4), data[at + 5], found)
         return
     if height > 8:
@@ -130,7 +131,7 @@ def seal(data: bytearray) -> None:
                     checksum(bytes(data[place.at:place.at + head - 8])))
             continue
         if place.kind == "settings":
-            if place.length >= 96:
+            if place.length >= 104:
                 seal_reference(data, u(data, place.at + 24, 8), u(data, place.at + 40, 4),
                                data[place.at + 5], place.at + 32)
             put(data, place.at + place.length - 8, 8,
@@ -170,7 +171,7 @@ FIELDS = {
              (56, 4), (60, 1), (61, 1), (62, 2), (72, 8), (80, 8), (88, 4), (96, 8)],
     "page": [(4, 1), (5, 1), (6, 2), (8, 8), (16, 8)],
     "settings": [(4, 1), (5, 1), (6, 2), (8, 8), (16, 8), (24, 8), (40, 4), (44, 1), (45, 1), (46, 1),
-                 (47, 1), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8)],
+                 (47, 1), (48, 8), (56, 8), (64, 8), (72, 8), (80, 8), (88, 8)],
     "leaf": [(0, 8), (8, 8), (16, 8), (24, 4), (28, 4), (32, 4), (36, 1), (37, 1), (38, 1), (39, 1)],
     "inner": [(0, 8), (8, 8), (16, 8), (24, 4)],
     "frame": [(4, 1), (5, 1), (6, 1), (7, 1), (8, 2), (10, 2), (12, 4), (16, 8), (24, 8), (32, 8),

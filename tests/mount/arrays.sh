@@ -105,6 +105,7 @@ done
 cmp -s "$work/field" "$mnt/run/field.bin" && fail "field.bin is exact"
 cp -a "$mnt/run/field.bin" "$mnt/exact.bin"
 is auto "$(codec_of "$mnt/exact.bin")" "setting of a copy"
+rm "$mnt/exact.bin"
 stat_of() { getfattr --only-values -n user.balefs.stat "$mnt/$1" 2>/dev/null | /usr/bin/python3 -c 'import json, sys
 d = json.load(sys.stdin)
 print(d["lossy"], d["bound"])'; }

@@ -31,8 +31,9 @@ PAGE_MAX = 4096
 LEAF, INNER = struct.Struct("<QQQIIIBBBBQ"), struct.Struct("<QQQIQ")
 ROOT = struct.Struct("<4sBBHQQIIQQQIBBHQQQ8sqQ")
 PAGE = struct.Struct("<4sBBHQQ")
-RECORD = struct.Struct("<4sBBHQQQQIBBBB3QQQQ")      # a settings page (5)
+RECORD = struct.Struct("<4sBBHQQQQIBBBB3QQQQQ")     # a settings page (5)
 LOSSY, FIELDS = (19,), (19, 21)     # codecs whose settings round values, and those that know arrays
+STEPS = (2 << 52, 2044 << 52)       # bits of the least step and of the greatest
 ELEMENTS = {1: 4, 2: 8, 3: 2, 4: 4, 5: 8, 6: 0}     # bytes by type; npy's are in the file's header
 HEAD = struct.Struct("<4sBBBBHHIQQQI")
 CHUNK = struct.Struct("<IQ")
@@ -347,7 +348,6 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
                 length, height, codec, parameter, tree_checksum, stored, container, mtime, parts)
     if height == SETTINGS:
         require(parts, f"{what}: features", "part", "none")
-        require(codec in FIELDS, f"{what}: codec with a settings page", FIELDS, codec)
         same(f"{what}: tree length", RECORD.size, length)
         root.within(what, position, length)
         root.room(what, length)
@@ -358,16 +358,26 @@ def parse_slot(data: bytes, slot: int) -> Optional[Root]:
 
 
 def check_record(codec: int, kind: int, flags: int, pipeline: int, rounds: int, dims: tuple[int, ...],
-                 offset: int, step: int, what: str) -> None:
-    """What a settings page says about an array (5)."""
+                 offset: int, step: int, greatest: int, what: str) -> None:
+    """What a settings page says about an array, and how its elements were rounded (5)."""
     supported(flags & ~1 == 0, f"{what}: flags", "bit 0", flags)
     lossy = codec in LOSSY
+    require(greatest == 0 or STEPS[0] <= greatest <= STEPS[1], f"{what}: greatest step",
+            "0, or 2^-1021 to 2^1021", f"{greatest:016x}")
+    if kind == 0 and not lossy:
+        require(greatest != 0, f"{what}: type", "a type, or a greatest step", kind)
+        same(f"{what}: flags, pipeline, rounding, dims, offset and step without a type",
+             (0,) * 8, (flags, pipeline, rounds, *dims, offset, step))
+        return
+    require(codec in FIELDS, f"{what}: codec of an array", FIELDS, codec)
     require(kind in ((1, 2, 6) if lossy else (1, 2, 3, 4, 5)), f"{what}: type", "one of the codec",
             kind)
     require(pipeline <= (4 if lossy else 0), f"{what}: pipeline", "one of the codec", pipeline)
     require(rounds <= (3 if lossy else 0), f"{what}: rounding", "one of the codec", rounds)
     if lossy:
-        require(2 << 52 <= step <= 2044 << 52, f"{what}: step", "2^-1021 to 2^1021", f"{step:016x}")
+        require(STEPS[0] <= step <= STEPS[1], f"{what}: step", "2^-1021 to 2^1021", f"{step:016x}")
+        require(rounds != 1 or step <= greatest, f"{what}: greatest step", f"{step:016x} or more",
+                f"{greatest:016x}")
     else:
         same(f"{what}: step", 0, step)
     if kind == 6:
@@ -886,7 +896,8 @@ class Container:
     def _settings_page(self, root: Root, index: Index, floor: int, what: str) -> Root:
         data = self.read(root.position, root.length, what)
         (magic, version, height, length, generation, container, position, tree_checksum, tree_length,
-         kind, flags, pipeline, rounds, *dims, offset, step, found) = RECORD.unpack(data)
+         kind, flags, pipeline, rounds, *dims, offset, step, greatest, found) = \
+            RECORD.unpack(data)
         same(f"{what}: checksum", f"{root.tree_checksum:016x}", f"{found:016x}")
         same(f"{what}: checksum", f"{checksum(data[:-8]):016x}", f"{found:016x}")
         same(f"{what}: magic", b"BSET", magic)
@@ -897,7 +908,8 @@ class Container:
         require(1 <= generation <= root.generation, f"{what}: generation", f"1 to {root.generation}",
                 generation)
         same(f"{what}: container id", f"{root.container:016x}", f"{container:016x}")
-        check_record(root.codec, kind, flags, pipeline, rounds, tuple(dims), offset, step, what)
+        check_record(root.codec, kind, flags, pipeline, rounds, tuple(dims), offset, step, greatest,
+                     what)
         root.data_at(what, position, tree_length, height, tree_checksum)
         if generation <= floor:
             index.whole = False

@@ -31,7 +31,9 @@ BOOT, OTHER_BOOT = "11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2
 ID = 0x1122334455667788
 EXTENT = 16384
 DIRECT = 255
-STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, CUSZ, AUTO = 0, 1, 2, 3, 16, 17, 18, 19, 255
+STORE, ZERO, LZ4, ZSTD, CULZSS, GPULZ, FSST, CUSZ, FLOAT, AUTO = 0, 1, 2, 3, 16, 17, 18, 19, 21, 255
+# A settings page that says nothing but how elements were rounded.
+ROUNDED = dict(type=0, x=0, y=0, step=0, greatest=0x3F70 << 48)
 WITH_PART = (FSST, 19, 21)
 PARTS = b"part" + bytes(4)              # the feature tag of frames with an extent part
 PART = bytes([0, 0, 0, 0, 0, 0, 0, 1]) + b"abcdefgh"  # one symbol
@@ -206,15 +208,15 @@ class Builder:
                         size=len(made))
         elif made:
             tree = dict(height=DIRECT, tree=head_checksum(made), position=position, size=len(made))
-        f = dict(magic=b"BSET", version=1, height=tree["height"], length=96,
+        f = dict(magic=b"BSET", version=1, height=tree["height"], length=104,
                  generation=self.generation, id=ID, position=tree["position"], tree=tree["tree"],
                  size=tree["size"], type=1, flags=0, pipeline=0, rounds=0, x=7, y=5, z=0, offset=0,
-                 step=0x3F70 << 48)
+                 step=0x3F70 << 48, greatest=0)
         f.update(page)
-        body = struct.pack("<4sBBHQQQQIBBBB5Q", *f.values())
+        body = struct.pack("<4sBBHQQQQIBBBB6Q", *f.values())
         at = self.put(body + xxh(body))
         fields = dict(generation=self.generation, size=size, end=len(self.data), position=at,
-                      length=96, height=254, stored=self.stored, codec=CUSZ, features=PARTS,
+                      length=104, height=254, stored=self.stored, codec=CUSZ, features=PARTS,
                       tree=number(self.data[-8:]))
         fields.update(change)
         self.data[SLOT * slot:SLOT * slot + SLOT] = root(**fields)
@@ -394,6 +396,15 @@ class Good(Case):
         at = b.frame(b"abc", 0, generation=3)
         self.good(b.settings(3, (at, b.frames[at]), page=dict(generation=5, type=2, flags=1, z=3)),
                   b"abc")
+        step = 0x3F70 << 48
+        for page in (dict(rounds=1, greatest=step), dict(rounds=1, greatest=step + 1),
+                     dict(rounds=1, step=2 << 52, greatest=2044 << 52), dict(greatest=2 << 52),
+                     dict(rounds=2, greatest=1 << 60)):
+            self.good(Builder().settings(0, (0, b""), page=page), b"")
+        for codec, parameter in ((ZSTD, 1), (FLOAT, 0), (AUTO, 1)):
+            self.good(Builder().settings(0, (0, b""), page=ROUNDED, codec=codec, parameter=parameter),
+                      b"")
+        self.good(Builder().settings(0, (0, b""), page={**ROUNDED, "type": 1}, codec=FLOAT), b"")
 
     def test_leaf(self) -> None:
         data = noise(EXTENT) + text(EXTENT) + b"\7" * EXTENT + text(777)
@@ -679,7 +690,7 @@ class Bad(Case):
             (dict(position=223), "position"), (dict(position=(1 << 64) - 1), "position"),
             (dict(length=51), "length"), (dict(length=2**32 - 1), "length"),
             (dict(height=9), "height"), (dict(height=253), "height"), (dict(height=254), "features"),
-            (dict(height=254, features=PARTS), "settings page"), (dict(height=0), "tree"),
+            (dict(height=254, features=PARTS), "tree length"), (dict(height=0), "tree"),
             (dict(parameter=1), "parameter"), (dict(codec=ZSTD, parameter=20), "level"),
             (dict(codec=ZSTD, parameter=0xFFF8), "level"), (dict(codec=ZSTD), "level"), (dict(tree=1), "head checksum"),
             (dict(id=0), "container id"),
@@ -710,7 +721,10 @@ class Bad(Case):
             (dict(tree=1), "checksum"), (dict(type=0), "type"), (dict(type=6), "npy"),
             (dict(type=7), "type"), (dict(pipeline=5), "pipeline"), (dict(rounds=4), "rounding"),
             (dict(x=0), "dims"), (dict(x=wide), "dims"), (dict(x=1 << 32, y=1 << 32), "dims"),
-            (dict(offset=1 << 63), "offset"), (dict(step=0), "step"), (dict(type=3), "type")]
+            (dict(offset=1 << 63), "offset"), (dict(step=0), "step"), (dict(type=3), "type"),
+            (dict(greatest=1), "greatest step"), (dict(greatest=(2044 << 52) + 1), "greatest step"),
+            (dict(rounds=1), "greatest step"), (dict(rounds=1, greatest=(0x3F70 << 48) - 1), "greatest step"),
+            (ROUNDED, "type")]
 
         def build(page: dict[str, Any], **change: Any) -> bytes:
             b = Builder()
@@ -728,8 +742,15 @@ class Bad(Case):
                              (dict(stored=10000), "stored"), (dict(tree=1), "checksum")):
             with self.subTest(change):
                 self.bad(build({}, **change), what)
+        for page in (dict(greatest=0), dict(flags=1), dict(pipeline=1), dict(rounds=1), dict(z=1),
+                     dict(offset=1), dict(step=0x3F70 << 48)):
+            for codec in (ZSTD, FLOAT):
+                with self.subTest(page, codec=codec):
+                    self.bad(build({**ROUNDED, **page}, codec=codec, parameter=codec == ZSTD),
+                             "type")
+        self.bad(build({**ROUNDED, "type": 1}, codec=ZSTD, parameter=1), "codec")
         whole = build({})
-        for at in range(len(whole) - 96, len(whole)):
+        for at in range(len(whole) - 104, len(whole)):
             self.bad(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1:], "settings page")
 
     def test_frame_rules(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "reader"))
-from test_reader import CUSZ, DIRECT, EXTENT, FSST, PARTS, ZERO, ZSTD, Builder, frame, root, strings, text, xxh
+from test_reader import CUSZ, DIRECT, EXTENT, FSST, PARTS, ROUNDED, ZERO, ZSTD, Builder, frame, root, strings, text, xxh
 
 VECTORS: list[dict[str, Any]] = []
 TREE = 64                                       # where a slot has the head checksum
@@ -156,7 +156,7 @@ def settings() -> None:
 
     content = b"a" * 50 + b"b" * 50
     whole = build()
-    at = len(whole) - 96
+    at = len(whole) - 104
     vector("settings", "a settings page above an index page", whole, "certain", 0, content)
     builder = Builder()
     frame_at = builder.frame(b"abc", 0)
@@ -166,18 +166,24 @@ def settings() -> None:
         Builder().settings(0, (0, b"")).data), "certain", 0, b"")
     vector("settings-none", "cusz has a settings page: the slot is damaged", bytes(
         Builder().direct(b"abc", codec=CUSZ).data), "certain", 4, None)
-    for name, page, change, what, fsck in (
-            ("tag", {}, dict(features=bytes(8)), "the root has no tag: the slot is damaged", 4),
-            ("codec", {}, dict(codec=ZSTD, parameter=1), "the codec knows no arrays: likewise", 4)):
-        vector(f"settings-{name}", what, build(page, **change), "certain", fsck, b"old")
+    vector("settings-tag", "the root has no tag: the slot is damaged", build(features=bytes(8)), "certain", 4,
+           b"old")
+    zstd = dict(codec=ZSTD, parameter=1)
+    vector("settings-rounded", "what zstd stores now was rounded before", build(ROUNDED, **zstd), "certain", 0,
+           content)
+    vector("settings-codec", "the settings page: of an array, which the codec does not know", build(**zstd),
+           "certain", 4, None)
+    vector("settings-nothing", "the settings page: it says nothing", build({**ROUNDED, "greatest": 0}, **zstd),
+           "certain", 4, None)
     for name, page, what, fsck in (
             ("version", dict(version=2), "of a newer version", 8),
             ("dims", dict(x=1 << 32, y=1 << 32), "dims whose product wraps", 4),
+            ("greatest", dict(rounds=1), "values are rounded, but none was", 4),
             ("height", dict(height=254), "names another settings page", 4),
             ("generation", dict(generation=3), "newer than the root", 4)):
         vector(f"settings-{name}", f"the settings page: {what}", build(page), "certain", fsck, None)
     flipped = whole[:at + 48] + bytes([whole[at + 48] ^ 4]) + whole[at + 49:]
-    zeros = whole[:at] + bytes(96)
+    zeros = whole[:at] + bytes(104)
     vector("settings-flip-certain", "a bit of the settings page", flipped, "certain", 4, None)
     vector("settings-flip-listed", "a bit of the settings page: the root is rejected", flipped,
            "listed", 0, b"old")

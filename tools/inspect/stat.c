@@ -46,8 +46,9 @@ static const char help[] =
     "                 \"preallocated\", \"lossy\", \"bound\", \"saved\",\n"
     "                 \"codecs\": {\"zstd\": {\"extents\", \"raw\", \"logical\", \"stored\"},\n"
     "                 ...}, \"complete\", \"types\", \"mount\"}\n"
-    "                 logical: length, or referenced; lossy: files with an error bound, bound:\n"
-    "                 the greatest of theirs; complete: false if a walk had to end\n"
+    "                 logical: length, or referenced; lossy: files with elements that were\n"
+    "                 rounded; bound: the greatest error bound of any rounding of theirs;\n"
+    "                 complete: false if a walk had to end\n"
     "  -h, --help\n"
     "\n"
     "A file with several names counts once for each PATH, and once in all. In a mount, new\n"
@@ -120,8 +121,7 @@ static void print_saved(const struct bale_totals *total)
                bale_size_text(space->data, texts[1]),
                100 * (double)(space->data - space->stored) / (double)space->data);
     if (total->lossy > 0)
-        printf("\nlossy    %llu files, whose elements differ from what was written by %.15g at "
-               "most\n",
+        printf("\nlossy    %llu files, in which elements were rounded, by %.15g at most\n",
                (unsigned long long)total->lossy, total->bound);
     if (total->preallocated > 0)
         printf("\nunused   %s on disk, which are preallocated and have no data yet\n",

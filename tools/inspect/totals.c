@@ -42,9 +42,9 @@ void bale_totals_file(struct bale_totals *totals, const struct bale_container_at
 {
     *totals = (struct bale_totals){.space = {.files = 1, .logical = attr->size, .disk = disk},
                                    .preallocated = usage->unwritten};
-    if (attr->rounds == BALE_ROUNDS_YES) {
+    if (attr->greatest_step != 0) {
         totals->lossy = 1;
-        totals->bound = bale_number_of_bits(attr->setting.field.step) / 2;
+        totals->bound = bale_number_of_bits(attr->greatest_step) / 2;
     }
     for (int i = 0; i < BALE_CODECS; i++) {
         totals->codec[i] = (struct bale_codec_totals){.extents = usage->extents[i],

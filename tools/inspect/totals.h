@@ -32,8 +32,8 @@ struct bale_space {
 struct bale_totals {
     struct bale_space space;
     uint64_t preallocated; /* of space.disk, for ranges without data */
-    uint64_t lossy;        /* files in which elements are rounded */
-    double bound;          /* by how much at most, in any of them */
+    uint64_t lossy;        /* files in which elements were rounded */
+    double bound;          /* by how much at most, each time, in any of them */
     struct bale_codec_totals codec[BALE_CODECS];
 };
 

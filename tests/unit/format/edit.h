@@ -8,7 +8,7 @@
 #include "format/hash.h"
 #include "tests/check.h"
 
-enum { EDITS = 6 };
+enum { EDITS = 8 };
 
 /* One field; width 0 ends the list. */
 struct edit {

@@ -23,11 +23,12 @@ enum {
     AT_DIMS = 48,
     AT_OFFSET = 72,
     AT_STEP = 80,
+    AT_GREATEST_STEP = 88,
 };
 
 /* Made from FORMAT.md by hand: no two bytes of a field are alike. */
 static const uint8_t page_bytes[BALE_SETTINGS_SIZE] = {
-    0x42, 0x53, 0x45, 0x54, 0x01, 0x03, 0x60, 0x00, /* magic, version, height, length */
+    0x42, 0x53, 0x45, 0x54, 0x01, 0x03, 0x68, 0x00, /* magic, version, height, length */
     0x08, 0x07, 0x06, 0x05, 0x04, 0x03, 0x02, 0x01, /* generation */
     0x88, 0x87, 0x86, 0x85, 0x84, 0x83, 0x82, 0x81, /* container id */
     0x58, 0x57, 0x56, 0x55, 0x54, 0x53, 0x52, 0x01, /* tree position */
@@ -38,6 +39,7 @@ static const uint8_t page_bytes[BALE_SETTINGS_SIZE] = {
     0x19, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* z */
     0x48, 0x47, 0x46, 0x45, 0x44, 0x43, 0x42, 0x41, /* offset */
     0x78, 0x77, 0x76, 0x75, 0x74, 0x73, 0x72, 0x3f, /* step */
+    0x98, 0x97, 0x96, 0x95, 0x94, 0x93, 0x92, 0x41, /* greatest step */
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* checksum: sealed below */
 };
 
@@ -49,6 +51,7 @@ static const struct bale_settings page_settings = {
               .offset = UINT64_C(0x4142434445464748),
               .step = UINT64_C(0x3f72737475767778)},
     .rounds = BALE_ROUNDS_YES,
+    .greatest_step = UINT64_C(0x4192939495969798),
     .generation = UINT64_C(0x0102030405060708),
     .tree = {.position = UINT64_C(0x0152535455565758),
              .length = 3632,
@@ -93,6 +96,7 @@ static void test_layout(void)
     CHECK_EQ(decode(sealed, root.codec, &found), BALE_OK);
     CHECK(bale_field_equal(&found.field, &settings.field));
     CHECK_EQ_U(found.rounds, settings.rounds);
+    CHECK_EQ_U(found.greatest_step, settings.greatest_step);
     CHECK_EQ_U(found.generation, settings.generation);
     CHECK_EQ_U(found.checksum, settings.checksum);
     CHECK_EQ_U(found.tree.position, settings.tree.position);
@@ -132,7 +136,7 @@ static const struct rule lossy[] = {
     {"magic", BAD, {{AT_MAGIC, 1, 'b'}}},
     {"version 0", BAD, {{AT_VERSION, 1, 0}}},
     {"version 2", NEW, {{AT_VERSION, 1, 2}}},
-    {"length", BAD, {{AT_LENGTH, 2, 97}}},
+    {"length", BAD, {{AT_LENGTH, 2, 105}}},
     {"generation 0", BAD, {{AT_GENERATION, 8, 0}}},
     {"generation 1", OK, {{AT_GENERATION, 8, 1}}},
     {"generation beyond the root's", BAD, {{AT_GENERATION, 8, UINT64_C(0x0102030405060709)}}},
@@ -171,10 +175,20 @@ static const struct rule lossy[] = {
     {"a denormal step", BAD, {{AT_STEP, 8, (UINT64_C(1) << 52) - 1}}},
     {"a step below the least", BAD, {{AT_STEP, 8, (UINT64_C(2) << 52) - 1}}},
     {"the least step", OK, {{AT_STEP, 8, UINT64_C(2) << 52}}},
-    {"the greatest step", OK, {{AT_STEP, 8, UINT64_C(2044) << 52}}},
+    {"the last step", OK,
+     {{AT_STEP, 8, UINT64_C(2044) << 52}, {AT_GREATEST_STEP, 8, UINT64_C(2044) << 52}}},
     {"a step beyond it", BAD, {{AT_STEP, 8, (UINT64_C(2044) << 52) + 1}}},
     {"a step of infinity", BAD, {{AT_STEP, 8, UINT64_C(0x7ff) << 52}}},
     {"a negative step", BAD, {{AT_STEP, 8, UINT64_C(0xbff) << 52}}},
+    {"the same step is the greatest", OK, {{AT_GREATEST_STEP, 8, UINT64_C(0x3f72737475767778)}}},
+    {"a greater step", BAD, {{AT_GREATEST_STEP, 8, UINT64_C(0x3f72737475767777)}}},
+    {"a greater step is not used yet", OK,
+     {{AT_ROUNDS, 1, 3}, {AT_GREATEST_STEP, 8, UINT64_C(2) << 52}}},
+    {"rounded, but none was", BAD, {{AT_GREATEST_STEP, 8, 0}}},
+    {"not rounded, and none was", OK, {{AT_ROUNDS, 1, 0}, {AT_GREATEST_STEP, 8, 0}}},
+    {"a greatest step below the least", BAD,
+     {{AT_ROUNDS, 1, 0}, {AT_GREATEST_STEP, 8, (UINT64_C(2) << 52) - 1}}},
+    {"a greatest step beyond the last", BAD, {{AT_GREATEST_STEP, 8, (UINT64_C(2044) << 52) + 1}}},
 };
 
 static const struct rule lossless[] = {
@@ -185,6 +199,30 @@ static const struct rule lossless[] = {
     {"rounding", BAD, {{AT_PIPELINE, 1, 0}, {AT_STEP, 8, 0}}},
     {"no type", BAD, {{AT_PIPELINE, 1, 0}, {AT_ROUNDS, 1, 0}, {AT_STEP, 8, 0}, {AT_TYPE, 1, 0}}},
     {"npy", BAD, {{AT_PIPELINE, 1, 0}, {AT_ROUNDS, 1, 0}, {AT_STEP, 8, 0}, {AT_TYPE, 1, 6}}},
+};
+/* clang-format on */
+
+/* clang-format off */
+/* What is left of a file that was rounded. */
+#define NO_FIELD                                                                                   \
+    {AT_TYPE, 4, 0}, {AT_DIMS, 8, 0}, {AT_DIMS + 8, 8, 0}, {AT_DIMS + 16, 8, 0},                   \
+    {AT_OFFSET, 8, 0}, {AT_STEP, 8, 0}
+static const struct rule fieldless[] = {
+    {"a greatest step", OK, {NO_FIELD}},
+    {"nothing", BAD, {NO_FIELD, {AT_GREATEST_STEP, 8, 0}}},
+    {"a greatest step of infinity", BAD, {NO_FIELD, {AT_GREATEST_STEP, 8, UINT64_C(0x7ff) << 52}}},
+    {"big-endian elements", BAD, {NO_FIELD, {AT_FLAGS, 1, 1}}},
+    {"a pipeline", BAD, {NO_FIELD, {AT_PIPELINE, 1, 1}}},
+    {"rounding", BAD, {NO_FIELD, {AT_ROUNDS, 1, 1}}},
+    {"dims", BAD, {NO_FIELD, {AT_DIMS + 16, 8, 1}}},
+    {"an offset", BAD, {NO_FIELD, {AT_OFFSET, 8, 1}}},
+    {"a step", BAD, {NO_FIELD, {AT_STEP, 8, UINT64_C(2) << 52}}},
+};
+static const struct rule lossy_fieldless[] = {
+    {"a greatest step", BAD, {NO_FIELD}},
+};
+static const struct rule zstd[] = {
+    {"f64", BAD, {{AT_PIPELINE, 1, 0}, {AT_ROUNDS, 1, 0}, {AT_STEP, 8, 0}}},
 };
 /* clang-format on */
 
@@ -207,5 +245,10 @@ int main(void)
     test_every_flipped_byte();
     test_rules(lossy, RULES(lossy), LOSSY);
     test_rules(lossless, RULES(lossless), LOSSLESS);
+    test_rules(fieldless, RULES(fieldless), LOSSLESS);
+    test_rules(fieldless, RULES(fieldless), BALE_CODEC_ZSTD);
+    test_rules(fieldless, RULES(fieldless), BALE_CODEC_AUTO);
+    test_rules(lossy_fieldless, RULES(lossy_fieldless), LOSSY);
+    test_rules(zstd, RULES(zstd), BALE_CODEC_ZSTD);
     return check_result();
 }

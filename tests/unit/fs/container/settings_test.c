@@ -2,11 +2,12 @@
 #include "format/bytes.h"
 #include "format/err.h"
 #include "fs/container/container.h"
+#include "fs/container/repair.h"
 #include "tests/check.h"
 #include "tests/support/offsets.h"
 #include "tests/support/rig.h"
 
-enum { AT_SETTINGS_HEIGHT = 5 };
+enum { AT_SETTINGS_HEIGHT = 5, AT_SETTINGS_TREE = 24 };
 
 static const struct bale_setting lz4 = {.codec = BALE_CODEC_LZ4};
 
@@ -24,6 +25,16 @@ static void set(struct rig *rig, struct bale_setting setting)
 
     attr.size = rig->size;
     attr.setting = setting;
+    CHECK_EQ(bale_container_set_attr(rig->container, &attr), BALE_OK);
+}
+
+static const uint64_t step = UINT64_C(0x3f70) << 48;
+
+static void set_greatest(struct rig *rig, uint64_t greatest_step)
+{
+    struct bale_container_attr attr = rig_attr(rig);
+
+    attr.greatest_step = greatest_step;
     CHECK_EQ(bale_container_set_attr(rig->container, &attr), BALE_OK);
 }
 
@@ -166,6 +177,81 @@ static void test_space(void)
     rig_clear(&rig);
 }
 
+/* What elements were rounded with stays, whatever the codec becomes. */
+static void test_rounded(void)
+{
+    struct bale_container_attr attr;
+    struct rig rig;
+
+    rig_start(&rig, 100000);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set_greatest(&rig, step);
+    rig_commit(&rig, false);
+    expect_page(&rig, true, 0);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
+    rig_commit(&rig, false);
+    expect_page(&rig, true, BALE_HEIGHT_DIRECT);
+    rig_reopen(&rig);
+    expect_setting(&rig, lz4);
+    CHECK_EQ_U(rig_attr(&rig).greatest_step, step);
+    rig_matches(&rig, true);
+
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set(&rig, field_of(5));
+    rig_commit(&rig, false);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set_greatest(&rig, step + 1);
+    rig_commit(&rig, true);
+    rig_reopen(&rig);
+    expect_setting(&rig, field_of(5));
+    REQUIRE(rig_peek(&rig, &attr, NULL) == BALE_OK);
+    CHECK_EQ_U(attr.greatest_step, step + 1);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set(&rig, lz4);
+    rig_commit(&rig, true);
+    rig_reopen(&rig);
+    expect_setting(&rig, lz4);
+    CHECK_EQ_U(rig_attr(&rig).greatest_step, step + 1);
+
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set_greatest(&rig, 0);
+    rig_commit(&rig, true);
+    expect_page(&rig, false, BALE_HEIGHT_DIRECT);
+    rig_reopen(&rig);
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+}
+
+/* A page of the index is lost, and what the settings page says stays. */
+static void test_salvaged(void)
+{
+    struct bale_salvage salvage;
+    struct rig rig;
+    uint64_t tree;
+    uint8_t height;
+
+    rig_start(&rig, 100000);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
+    CHECK_EQ(rig_write(&rig, 50000, 5000), BALE_OK);
+    rig_commit(&rig, false);
+    CHECK_EQ(rig_begin(&rig), BALE_OK);
+    set_greatest(&rig, step);
+    rig_commit(&rig, true);
+    expect_page(&rig, true, 1);
+    tree = bale_get64(rig.file.bytes + newest(&rig, &height) + AT_SETTINGS_TREE);
+    rig_close(&rig);
+    rig.file.bytes[tree + 30] ^= 1;
+    REQUIRE(rig_open(&rig) == BALE_OK);
+    CHECK_EQ(bale_container_salvage(rig.container, true, NULL, NULL, &salvage), BALE_OK);
+    CHECK_EQ_U(salvage.ranges, 1);
+    rig_reopen(&rig);
+    CHECK_EQ_U(rig_attr(&rig).greatest_step, step);
+    rig_matches(&rig, true);
+    rig_clear(&rig);
+}
+
 static const char *found;
 
 static void note_fault(void *arg, const struct bale_fault *fault)
@@ -247,6 +333,16 @@ static void test_refused(void)
     attr.setting.field.type = BALE_FIELD_F32;
     attr.rounds = BALE_ROUNDS_UNDECIDED;
     CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);
+    attr.setting = lz4;
+    attr.greatest_step = 1;
+    CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);
+    attr.greatest_step = step;
+    CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_OK);
+    attr.rounds = BALE_ROUNDS_YES;
+    CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);
+    attr.setting = field_of(5);
+    attr.greatest_step = attr.setting.field.step - 1;
+    CHECK_EQ(bale_container_set_attr(rig.container, &attr), BALE_E_INVALID);
     bale_container_abandon(rig.container);
     rig_clear(&rig);
 }
@@ -256,6 +352,8 @@ int main(void)
     test_forms();
     test_first_root();
     test_space();
+    test_rounded();
+    test_salvaged();
     test_damage();
     test_failure();
     test_refused();
