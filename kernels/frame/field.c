@@ -143,6 +143,12 @@ static bool read_dims(struct word word, uint64_t dims[static BALE_FIELD_DIMS])
     return false;
 }
 
+static double part_of_range(double relative, double low, double high)
+{
+    return bale_number_product_down(relative, bale_number_difference_down(high, low));
+}
+
+/* A relative bound without a range is what it is of 0 to 1. */
 static bool read_bound(const struct parse *p, double *bound)
 {
     double low, high, unused;
@@ -150,7 +156,7 @@ static bool read_bound(const struct parse *p, double *bound)
 
     if (!end || end != p->bound.at + p->bound.length)
         return false;
-    if (!p->relative)
+    if (!p->range.at)
         return true;
     end = bale_number_read(p->range.at, &unused, &low);
     if (!end || *end != ':')
@@ -158,7 +164,7 @@ static bool read_bound(const struct parse *p, double *bound)
     end = bale_number_read(end + 1, &high, &unused);
     if (!end || end != p->range.at + p->range.length)
         return false;
-    *bound = bale_number_product_down(*bound, bale_number_difference_down(high, low));
+    *bound = part_of_range(*bound, low, high);
     return true;
 }
 
@@ -168,27 +174,47 @@ static int refuse(struct bale_reason *why, const char *name, const char *what)
     return BALE_E_INVALID;
 }
 
+static int refuse_bound(struct bale_reason *why, const char *name)
+{
+    return refuse(why, name,
+                  "a bound that is a positive decimal number, as 1e-3, and of a "
+                  "range two numbers LOW:HIGH, the lower one first");
+}
+
+static int set_bound(const char *name, double bound, struct bale_field *field,
+                     struct bale_reason *why)
+{
+    if (!(bound > 0))
+        return refuse_bound(why, name);
+    if (!(bound >= 0x1p-1022 && bound <= 0x1p1020))
+        return refuse(why, name,
+                      "a step, twice the bound, from 2^-1021 to 2^1021, so a bound from 2.3e-308 "
+                      "to 1.1e307");
+    field->step = bale_number_bits(2 * bound);
+    return BALE_OK;
+}
+
+/* *open: it is a relative bound without a range. */
 static int finish_bound(const char *name, const struct parse *p, struct bale_field *field,
-                        struct bale_reason *why)
+                        bool *open, struct bale_reason *why)
 {
     double bound;
 
     if (!p->bound.at)
         return refuse(why, name, "a bound: abs=E, or rel=E with range=LOW:HIGH");
-    if (p->relative != (p->range.at != NULL))
-        return refuse(why, name, "both or none of rel=E and range=LOW:HIGH");
-    if (!read_bound(p, &bound) || !(bound > 0) || !(bound < 1e300))
-        return refuse(why, name,
-                      "a bound that is a positive decimal number, as 1e-3, and of a "
-                      "range two numbers LOW:HIGH, the lower one first");
-    field->step = bale_number_bits(2 * bound);
-    return BALE_OK;
+    *open = p->relative && !p->range.at;
+    if (!p->relative && p->range.at)
+        return refuse(why, name, "rel=E and not abs=E with range=LOW:HIGH");
+    if (!read_bound(p, &bound))
+        return refuse_bound(why, name);
+    return set_bound(name, bound, field, why);
 }
 
 static int finish_field(const char *name, uint8_t codec, const struct parse *p,
-                        struct bale_field *field, struct bale_reason *why)
+                        struct bale_field *field, double *relative, struct bale_reason *why)
 {
     int err, pipeline = p->pipeline.at ? find(p->pipeline, pipelines, BALE_PIPELINES) : 0;
+    bool open = false;
 
     *field = p->field;
     if (p->dims.at && !read_dims(p->dims, field->dims))
@@ -201,7 +227,7 @@ static int finish_field(const char *name, uint8_t codec, const struct parse *p,
         return refuse(why, name, "pipeline=auto, huffman, rle, rle+huffman or gpulz+huffman");
     field->pipeline = (uint8_t)pipeline;
     if (bale_codec_is_lossy(codec)) {
-        err = finish_bound(name, p, field, why);
+        err = finish_bound(name, p, field, &open, why);
         if (err < 0)
             return err;
     }
@@ -210,19 +236,33 @@ static int finish_field(const char *name, uint8_t codec, const struct parse *p,
                       "no dims, be or offset with npy, because the file's header has "
                       "them");
     if (!bale_field_valid(codec, field))
+        return refuse(why, name, "dims and an offset that a file can have");
+    if (open && !relative)
         return refuse(why, name,
-                      "dims and an offset that a file can have, and a bound between "
-                      "1e-308 and 1e307");
+                      "range=LOW:HIGH with rel=E where no whole array is there to take the least "
+                      "and the largest value from");
+    if (open) {
+        *relative = bale_number_of_bits(field->step) / 2;
+        field->step = 0;
+    }
     return BALE_OK;
 }
 
+int bale_field_set_range(const char *name, double relative, double low, double high,
+                         struct bale_field *field, struct bale_reason *why)
+{
+    return set_bound(name, part_of_range(relative, low, high), field, why);
+}
+
 int bale_field_parse(const char *name, uint8_t codec, const char *options, struct bale_field *field,
-                     struct bale_reason *why)
+                     double *relative, struct bale_reason *why)
 {
     struct parse p = {0};
     struct word word;
     int type;
 
+    if (relative)
+        *relative = 0;
     if (!options && !bale_codec_is_lossy(codec)) {
         *field = p.field;
         return BALE_OK;
@@ -243,7 +283,7 @@ int bale_field_parse(const char *name, uint8_t codec, const char *options, struc
         if (err < 0)
             return err;
     }
-    return finish_field(name, codec, &p, field, why);
+    return finish_field(name, codec, &p, field, relative, why);
 }
 
 void bale_field_print(uint8_t codec, const struct bale_field *field, char *text, size_t size)

@@ -11,7 +11,8 @@
  *
  *     f32|f64,abs=E                  of a lossy one: values change by E at most
  *     f32|f64,rel=E,range=LO:HI      by E times (HI - LO) at most
- *     npy,abs=E                      what the file's NumPy header says
+ *     f32|f64,rel=E                  the same of the range that the array turns out to have
+ *     npy,abs=E                      what the file's NumPy header says; also with rel=
  *     f32|f64|i16|i32|i64            of a lossless one
  *
  * each with dims=X, XxY, XxYxZ or XxYxZxW (x adjacent in the file; z and w are folded), be, and
@@ -19,10 +20,17 @@
  * binary64 that is not above E; with rel=, each operand and result is rounded such that the product
  * is not above the exact one.
  *
- * options: what is behind the codec's colon, or NULL. BALE_E_INVALID: why (may be NULL) says what
- * is wrong and what would be right, quoting what is there. */
+ * options: what is behind the codec's colon, or NULL. relative: NULL if the caller does not see
+ * whole arrays: then rel= needs range=. Else it gets the E of a rel= without range=, where the
+ * field has no step before bale_field_set_range; 0: the bound is known. BALE_E_INVALID: why (may be
+ * NULL) says what is wrong and what would be right, quoting what is there. */
 int bale_field_parse(const char *name, uint8_t codec, const char *options, struct bale_field *field,
-                     struct bale_reason *why);
+                     double *relative, struct bale_reason *why);
+
+/* Sets the step that rel=E,range=LOW:HIGH gives; relative: E. BALE_E_INVALID: it is none that a
+ * field may have, as why (may be NULL) says. */
+int bale_field_set_range(const char *name, double relative, double low, double high,
+                         struct bale_field *field, struct bale_reason *why);
 
 /* Writes the shortest options that parse to the same field, without the colon; nothing for an empty
  * one. size at least BALE_FIELD_TEXT. */

@@ -252,11 +252,12 @@ static int refuse_codec(struct text *why, const char *text, size_t length)
 }
 
 static int parse_field(const struct bale_codec_about *codec, const char *colon,
-                       struct bale_setting *parsed, struct bale_setting *setting, struct text *why)
+                       struct bale_setting *parsed, struct bale_setting *setting, double *relative,
+                       struct text *why)
 {
     struct bale_reason reason = {0};
-    int err =
-        bale_field_parse(codec->name, codec->id, colon ? colon + 1 : NULL, &parsed->field, &reason);
+    int err = bale_field_parse(codec->name, codec->id, colon ? colon + 1 : NULL, &parsed->field,
+                               relative, &reason);
 
     if (err == BALE_OK)
         *setting = *parsed;
@@ -265,7 +266,7 @@ static int parse_field(const struct bale_codec_about *codec, const char *colon,
     return err;
 }
 
-static int parse(const char *text, struct bale_setting *setting, struct text *why)
+static int parse(const char *text, struct bale_setting *setting, double *relative, struct text *why)
 {
     const char *colon = strchr(text, ':');
     size_t length = colon ? (size_t)(colon - text) : strlen(text);
@@ -277,7 +278,7 @@ static int parse(const char *text, struct bale_setting *setting, struct text *wh
         return refuse_codec(why, text, length);
     parsed.codec = codec->id;
     if (bale_codec_has_field(codec->id))
-        return parse_field(codec, colon, &parsed, setting, why);
+        return parse_field(codec, colon, &parsed, setting, relative, why);
     grammar = grammar_of(codec);
     if (read_options(&grammar, colon ? colon + 1 : NULL, &parsed.parameter, why) < 0)
         return BALE_E_INVALID;
@@ -286,16 +287,36 @@ static int parse(const char *text, struct bale_setting *setting, struct text *wh
 }
 
 /* The reason quotes the text, but has to stay one line whatever that holds. */
-int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why)
+static int parse_line(const char *text, struct bale_setting *setting, double *relative,
+                      struct bale_reason *why)
 {
     struct text reason = {.at = why ? why->text : NULL, .size = why ? sizeof why->text : 0};
-    int err = parse(text, setting, &reason);
+    int err = parse(text, setting, relative, &reason);
 
     if (err < 0 && why)
         for (char *c = why->text; *c; c++)
             if (iscntrl((unsigned char)*c))
                 *c = '?';
     return err;
+}
+
+int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why)
+{
+    return parse_line(text, setting, NULL, why);
+}
+
+int bale_setting_parse_relative(const char *text, struct bale_setting *setting, double *relative,
+                                struct bale_reason *why)
+{
+    *relative = 0;
+    return parse_line(text, setting, relative, why);
+}
+
+int bale_setting_set_range(struct bale_setting *setting, double relative, double low, double high,
+                           struct bale_reason *why)
+{
+    return bale_field_set_range(bale_codec_name(setting->codec), relative, low, high,
+                                &setting->field, why);
 }
 
 static void add_value(struct text *text, const struct bale_option *option, int field)

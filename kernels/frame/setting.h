@@ -15,6 +15,14 @@ struct bale_scratch;
  * newline, may be NULL) says what is wrong and what would be right. */
 int bale_setting_parse(const char *text, struct bale_setting *setting, struct bale_reason *why);
 
+/* The same for callers that see whole arrays: also takes a lossy one's rel=E without range=. Then
+ * *relative is E, else 0, and the setting is valid after bale_setting_set_range, which sets what
+ * range=LOW:HIGH does. BALE_E_INVALID of that: no array can have such a bound. */
+int bale_setting_parse_relative(const char *text, struct bale_setting *setting, double *relative,
+                                struct bale_reason *why);
+int bale_setting_set_range(struct bale_setting *setting, double relative, double low, double high,
+                           struct bale_reason *why);
+
 /* Writes the shortest text that parses to the same setting ("zstd:1", "auto"); size at least
  * BALE_SETTING_TEXT. */
 #define BALE_SETTING_TEXT 192

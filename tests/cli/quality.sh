@@ -150,3 +150,66 @@ run 0 decompress -o back-two.npy two.npy.bale
 cmp -i 24128 two.npy back-two.npy || fail "what lies behind the array differs"
 run 0 quality --type npy --bound 0.5 --json two.npy back-two.npy
 is 'True 6000 True' "$(json '"%s %d %s" % (d["kept"], d["elements"], d["different"] > 1000)')" "an array and more behind it"
+
+# A relative bound without a range is one of each file's own range, in the same bytes as with the range said. Elements
+# that are not finite have no part in it, nor has what lies before and behind the array.
+same_bytes() { # RANGE TYPE FILE: TYPE with rel=1e-3
+    run 0 compress -f -o relative.bale --codec "cusz:$2,rel=1e-3" "$3"
+    run 0 compress -f -o said.bale --codec "cusz:$2,rel=1e-3,range=$1" "$3"
+    cmp relative.bale said.bale || fail "$3 with $2: the range was not $1"
+}
+same_bytes -16:48.5 f32,dims=40x30x5 field.f32
+same_bytes -16:48.5 f32,offset=128 field.npy
+same_bytes -16:48.5 f64,be,offset=16 big.f64
+same_bytes -16:48.5 npy field.npy
+/usr/bin/python3 - <<'END'
+import array, math, struct
+wild = array.array("f", [math.inf, -math.inf, math.nan])
+# More than is read at once, with elements across its ends, and the extremes last.
+numbers = array.array("f", (math.sin(i * 0.01) for i in range(600000))) + wild + array.array("f", [-4, 5])
+open("long", "wb").write(b"abc" + numbers.tobytes())
+open("behind.npy", "wb").write(open("field.npy", "rb").read() + struct.pack("<2f", -1e9, 1e9))
+wild.tofile(open("wild", "wb"))
+array.array("f", [2.5] * 5000 + [math.nan]).tofile(open("constant", "wb"))
+array.array("d", [-1e308, 1e308]).tofile(open("huge", "wb"))
+open("late.h5", "wb").write(numbers.tobytes()[:2 << 20] + b"\211HDF\r\n\032\n" + bytes(5000))
+open("empty", "wb")
+END
+same_bytes -4:5 f32,offset=3 long
+same_bytes -16:48.5 npy behind.npy
+stays() { # FILE TYPE PATTERN
+    run 0 compress -f -o exact.bale --codec "cusz:$2,rel=1e-3" "$1"
+    says "^balefs: $1: stored without loss: $3\$"
+    run 0 decompress -f -o exact exact.bale
+    cmp "$1" exact || fail "$1 differs"
+}
+stays wild f32 'a relative bound needs a range, and it has no finite values'
+stays empty f32 'a relative bound needs a range, and it has no finite values'
+stays constant f32 'a relative bound needs a range, and its finite values are all 2\.5'
+stays other.txt f32 'it is text'
+stays field.npy f32 'it is NumPy'
+stays field.f32 npy 'it is no NumPy array of f32 or f64'
+stays late.h5 f32 'it is HDF5 behind a user block'
+run 1 compress -f -o huge.bale --codec cusz:f64,rel=0.9 huge
+says '^balefs: huge: its values are from -1e\+308 to 1e\+308: cusz needs a step, twice the bound, from 2\^-1021 to 2\^1021'
+[ ! -e huge.bale ] || fail "a file was made with a bound that no array can have"
+# Each file has its own range, and a descriptor's place is where its file begins.
+tail -c +4 long >long.f32
+run 0 compress -f --codec cusz:f32,rel=1e-3 long.f32 field.f32
+cmp long.f32.bale <("$balefs" compress -c --codec cusz:f32,rel=1e-3,range=-4:5 long.f32) || fail "the first file"
+cmp field.f32.bale <("$balefs" compress -c --codec cusz:f32,rel=1e-3,range=-16:48.5 field.f32) || fail "the second file"
+{
+    head -c 128 >/dev/null
+    "$balefs" compress --codec cusz:f32,rel=1e-3 >place.bale
+} < <(cat field.npy) 2>err && fail "a pipe was read twice"
+is "balefs: standard input: cannot be read twice, to find the range first: give range=LOW:HIGH with rel=E, or name a regular file" \
+    "$(cat err)" "a pipe"
+{
+    /usr/bin/python3 -S -c 'import os; os.lseek(0, 128, 0)'
+    "$balefs" compress --codec cusz:f32,rel=1e-3,dims=40x30x5 >place.bale
+} <field.npy
+same_bytes -16:48.5 f32,dims=40x30x5 field.f32
+cmp place.bale relative.bale || fail "a file that was opened at a place"
+# Where no array is seen as a whole, the range has to be said.
+run 2 bench --codec cusz:f32,rel=1e-3 field.f32
+says 'range=LOW:HIGH with rel=E'

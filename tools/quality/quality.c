@@ -117,7 +117,7 @@ static int field_of_options(const struct bale_command *command, const struct req
                  request->offset ? request->offset : "", request->big_endian ? ",be" : "");
 
     if (length < 0 || (size_t)length >= sizeof text ||
-        bale_field_parse("the array", BALE_CODEC_CUSZ, text, &pair->field, &why) < 0 ||
+        bale_field_parse("the array", BALE_CODEC_CUSZ, text, &pair->field, NULL, &why) < 0 ||
         (bale_field_element(&pair->field) == 0 && pair->field.type != BALE_FIELD_NPY))
         return bale_usage_error(command,
                                 "--type is f32, f64 or npy, --dims as 100x100x50, --offset a "

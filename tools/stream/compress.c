@@ -18,7 +18,9 @@ static const char compress_help[] =
     "standard input to standard output. The new file has mode, times and, as far as\n"
     "allowed, the owner of FILE, and appears when it is complete. The outputs of several\n"
     "commands may be joined with cat. Nothing is written into the directory of a store.\n"
-    "With cusz, elements change within the bound; files that are no arrays stay exact.\n"
+    "With cusz, elements change within the bound; files that are no arrays stay exact. Of\n"
+    "rel=E without range= the bound is E times the range of the finite values in FILE, a\n"
+    "regular file, which is then read twice.\n"
     "\n"
     "  -o, --output FILE    writes to FILE\n"
     "  -c, --stdout         writes to standard output\n"
@@ -148,7 +150,8 @@ static int take_option(const struct bale_command *command, int option, struct ba
     case OPTION_ENGINE:
         return take_engine(command, packing);
     case OPTION_CODEC:
-        if (bale_setting_parse(optarg, &packing->pack.setting, &why) != BALE_OK)
+        if (bale_setting_parse_relative(optarg, &packing->pack.setting, &packing->relative, &why) !=
+            BALE_OK)
             return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
         return 0;
     default:

@@ -13,6 +13,7 @@
 #include "tools/balefs.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
+#include "tools/stream/relative.h"
 
 /* for engine auto: the CPU converts about so much while a GPU is opened */
 #define GPU_AFTER ((uint64_t)1 << 30)
@@ -89,6 +90,18 @@ static void report(const struct bale_packing *packing, const struct bale_source 
                 bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
 }
 
+static bool pack(struct bale_packing *packing, const struct bale_source *source,
+                 struct bale_output *output, struct bale_packed *packed)
+{
+    const struct bale_setting said = packing->pack.setting;
+    const bool good = (packing->relative == 0 ||
+                       bale_relative_setting(source, packing->relative, &packing->pack.setting)) &&
+                      bale_pack(&packing->pack, source, output, packed);
+
+    packing->pack.setting = said;
+    return good;
+}
+
 /* path: the output, or NULL for standard output. beside: the path was made from the source's. */
 static bool convert(struct bale_packing *packing, const struct bale_source *source,
                     const char *path, bool beside)
@@ -107,7 +120,7 @@ static bool convert(struct bale_packing *packing, const struct bale_source *sour
         return false;
     bale_progress_begin(&packing->pack.progress, "");
     good = packing->unpacks ? bale_unpack(&packing->pack, source, to, &packed)
-                            : bale_pack(&packing->pack, source, to, &packed);
+                            : pack(packing, source, to, &packed);
     bale_progress_end(&packing->pack.progress);
     if (to && good)
         good = bale_output_finish(to, source->is_file ? &source->st : NULL);

@@ -10,6 +10,7 @@
 
 struct bale_packing {
     struct bale_pack pack;
+    double relative; /* not 0: the bound of pack.setting is this part of each file's range */
     enum bale_engine_choice engine;
     const char *output; /* -o, or NULL */
     bool unpacks;

@@ -2,6 +2,7 @@
 #include "kernels/frame/field.h"
 
 #include <fenv.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,11 @@ static const struct {
      "f32,abs=1,pipeline=gpulz+huffman",
      {.type = BALE_FIELD_F32, .pipeline = BALE_PIPELINE_GPULZ_HUFFMAN},
      1},
+    {LOSSY,
+     "f64,abs=1.1e307",
+     "f64,abs=1.1e307",
+     {.type = BALE_FIELD_F64},
+     0x1.f543bf5f0e638p+1019},
     {LOSSY, "npy,abs=1e-9", "npy,abs=1e-9", {.type = BALE_FIELD_NPY}, 0x1.12e0be826d694p-30},
     {LOSSLESS, NULL, "", {0}, 0},
     {LOSSLESS, "i16", "i16", {.type = BALE_FIELD_I16}, 0},
@@ -55,7 +61,10 @@ static const struct {
     {LOSSY, "i32,abs=1", "type of the elements"},
     {LOSSY, "abs=1,f32", "type of the elements"},
     {LOSSY, "f32", "needs a bound"},
-    {LOSSY, "f32,rel=1e-3", "range=LOW:HIGH"},
+    {LOSSY, "f32,rel=1e-3", "range=LOW:HIGH with rel=E where no whole array"},
+    {LOSSY, "npy,rel=1e-3", "range=LOW:HIGH with rel=E where no whole array"},
+    {LOSSY, "f32,rel=0", "positive"},
+    {LOSSY, "f32,rel=x", "positive"},
     {LOSSY, "f32,abs=1,range=0:1", "range=LOW:HIGH"},
     {LOSSY, "f32,abs=1,rel=1,range=0:1", "twice"},
     {LOSSY, "f32,rel=1,range=1:1", "positive"},
@@ -69,8 +78,10 @@ static const struct {
     {LOSSY, "f32,abs= 1", "positive"},
     {LOSSY, "f32,abs=1e", "positive"},
     {LOSSY, "f32,abs=1e999", "positive"},
-    {LOSSY, "f32,abs=1e-310", "between"},
-    {LOSSY, "f32,abs=1e308", "positive"},
+    {LOSSY, "f32,abs=1e-308", "2^-1021 to 2^1021"},
+    {LOSSY, "f32,abs=1e-310", "2^-1021 to 2^1021"},
+    {LOSSY, "f32,abs=1.13e307", "2^-1021 to 2^1021"},
+    {LOSSY, "f32,abs=1e308", "2^-1021 to 2^1021"},
     {LOSSY, "f32,abs=1,abs=1", "twice"},
     {LOSSY, "f32,abs=1,", "not an option"},
     {LOSSY, "f32,abs=1,pipeline=zip", "pipeline="},
@@ -101,7 +112,8 @@ static void test_good(void)
         char text[BALE_FIELD_TEXT];
 
         expected.step = bale_number_bits(2 * good[i].bound);
-        if (!CHECK_EQ(bale_field_parse("it", good[i].codec, good[i].text, &field, &why), BALE_OK)) {
+        if (!CHECK_EQ(bale_field_parse("it", good[i].codec, good[i].text, &field, NULL, &why),
+                      BALE_OK)) {
             fprintf(stderr, "    %s: %s\n", good[i].text, why.text);
             continue;
         }
@@ -114,7 +126,8 @@ static void test_good(void)
         CHECK(bale_field_valid(good[i].codec, &field));
         bale_field_print(good[i].codec, &field, text, sizeof text);
         CHECK_EQ_STR(text, good[i].printed);
-        CHECK_EQ(bale_field_parse("it", good[i].codec, *text ? text : NULL, &again, NULL), BALE_OK);
+        CHECK_EQ(bale_field_parse("it", good[i].codec, *text ? text : NULL, &again, NULL, NULL),
+                 BALE_OK);
         CHECK_EQ_U(again.step, field.step);
     }
 }
@@ -125,11 +138,48 @@ static void test_bad(void)
         struct bale_field field;
         struct bale_reason why = {0};
 
-        if (!CHECK_EQ(bale_field_parse("it", bad[i].codec, bad[i].text, &field, &why),
+        if (!CHECK_EQ(bale_field_parse("it", bad[i].codec, bad[i].text, &field, NULL, &why),
                       BALE_E_INVALID) ||
             !CHECK(strstr(why.text, bad[i].why) != NULL))
             fprintf(stderr, "    %s: %s\n", bad[i].text, why.text);
     }
+}
+
+/* A relative bound whose range comes later gives what it gives with its range. */
+static void test_relative(void)
+{
+    struct bale_field field, said;
+    struct bale_reason why = {0};
+    double relative;
+
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        CHECK_EQ(bale_field_parse("it", good[i].codec, good[i].text, &field, &relative, NULL),
+                 BALE_OK);
+        CHECK(relative == 0);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (!strstr(bad[i].why, "no whole array"))
+            CHECK_EQ(bale_field_parse("it", bad[i].codec, bad[i].text, &field, &relative, NULL),
+                     BALE_E_INVALID);
+    CHECK_EQ(bale_field_parse("it", LOSSY, "f64,dims=3x5,rel=0.1,be", &field, &relative, NULL),
+             BALE_OK);
+    CHECK(relative < 0.1 && nextafter(relative, 1) == 0.1); /* which is above one tenth */
+    CHECK_EQ_U(field.step, 0);
+    CHECK_EQ_U(field.dims[1], 5);
+    CHECK(field.big_endian);
+    CHECK_EQ(bale_field_set_range("it", relative, -0.5, 2.75, &field, NULL), BALE_OK);
+    CHECK_EQ(
+        bale_field_parse("it", LOSSY, "f64,rel=0.1,range=-0.5:2.75,dims=3x5,be", &said, NULL, NULL),
+        BALE_OK);
+    CHECK(bale_field_equal(&field, &said));
+    CHECK_EQ(bale_field_parse("it", LOSSY, "npy,rel=1e-3", &field, &relative, NULL), BALE_OK);
+    CHECK_EQ(bale_field_set_range("it", relative, 1, 1, &field, &why), BALE_E_INVALID);
+    CHECK(strstr(why.text, "positive") != NULL);
+    CHECK_EQ(bale_field_set_range("it", 1e-3, 0, 1e-306, &field, &why), BALE_E_INVALID);
+    CHECK(strstr(why.text, "2^-1021 to 2^1021") != NULL);
+    CHECK_EQ(bale_field_set_range("it", 1, -DBL_MAX, DBL_MAX, &field, NULL), BALE_E_INVALID);
+    CHECK_EQ_U(field.step, 0);
+    CHECK_EQ(bale_field_set_range("it", 1e-3, -DBL_MAX, DBL_MAX, &field, NULL), BALE_OK);
 }
 
 /* The longest field fits its text. */
@@ -147,7 +197,7 @@ static void test_longest(void)
     CHECK(bale_field_valid(LOSSY, &field));
     bale_field_print(LOSSY, &field, text, sizeof text);
     CHECK(strlen(text) + 1 < sizeof text);
-    CHECK_EQ(bale_field_parse("it", LOSSY, text, &again, NULL), BALE_OK);
+    CHECK_EQ(bale_field_parse("it", LOSSY, text, &again, NULL, NULL), BALE_OK);
     CHECK_EQ_U(again.step, field.step);
 }
 
@@ -217,6 +267,7 @@ int main(void)
 {
     test_good();
     test_bad();
+    test_relative();
     test_longest();
     test_validity();
     test_numbers();
