@@ -1,4 +1,5 @@
 /* bale_compress: encodes extents in the ring's entries, and appends the frames in order. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,7 +7,13 @@
 #include "format/reason.h"
 #include "format/stream.h"
 #include "kernels/api/context.h"
+#include "kernels/frame/setting.h"
 #include "kernels/round/piece.h"
+#include "kernels/round/range.h"
+
+/* Bytes of a device that are copied to look for the range, and those behind them that an element
+ * may begin before. */
+enum { PIECE = 1 << 20, BEHIND = 8 };
 
 struct job {
     struct bale_context *context;
@@ -231,6 +238,45 @@ static void close_output(struct job *job, struct bale_buffer *out)
     out->length = job->used;
 }
 
+static int find_range(struct job *job, struct bale_range *range)
+{
+    const struct bale_field *field = &job->setup.setting.field;
+    const size_t step = job->memory.in ? PIECE : job->length;
+
+    *range = (struct bale_range){INFINITY, -INFINITY};
+    for (size_t at = 0; at < job->length; at += step) {
+        const size_t left = job->length - at;
+        const size_t length = left < step + BEHIND ? left : step + BEHIND;
+        struct bale_range part;
+        uint8_t *copy = NULL;
+        int err;
+        if (job->memory.in) {
+            err = bale_api_fetch(job->context, job->in + at, length, &copy);
+            if (err < 0)
+                return err;
+        }
+        part = bale_range_of_piece(field, at, copy ? copy : job->in, length);
+        bale_range_widen(range, &part);
+        free(copy);
+    }
+    return BALE_OK;
+}
+
+/* The bound of a relative one. Without two different finite elements nothing is rounded. */
+static int take_range(struct job *job)
+{
+    struct bale_range range;
+    int err = find_range(job, &range);
+
+    if (err < 0)
+        return err;
+    if (range.low < range.high)
+        return bale_setting_set_range(&job->setup.setting, job->setup.relative, range.low,
+                                      range.high, &job->context->message);
+    job->rounds = false;
+    return BALE_OK;
+}
+
 /* Whether elements are rounded, which in's first bytes show, and what they are. */
 static int look_at_begin(struct job *job)
 {
@@ -248,7 +294,11 @@ static int look_at_begin(struct job *job)
     job->rounds = !bale_round_resolve(&job->setup.setting.field, begin, length, &field);
     if (job->rounds)
         job->setup.setting.field = field;
-    return BALE_OK;
+    if (job->rounds && job->setup.relative > 0)
+        err = take_range(job);
+    if (!job->rounds && job->setup.relative > 0)
+        job->setup.setting = (struct bale_setting){.codec = BALE_CODEC_AUTO};
+    return err;
 }
 
 /* Engines round up to the end of the bytes: where elements could lie behind the array, the host does

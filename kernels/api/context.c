@@ -250,7 +250,8 @@ int bale_api_setup(const struct bale_params *params, struct bale_api_setup *setu
     }
     setup->chunk_log2 = (uint8_t)__builtin_ctz(ours.chunk);
     setup->stream = ours.stream;
-    err = bale_setting_parse(ours.codec ? ours.codec : "auto", &setup->setting, why);
+    err = bale_setting_parse_relative(ours.codec ? ours.codec : "auto", &setup->setting,
+                                      &setup->relative, why);
     if (err == BALE_OK && !bale_codec_takes_chunks(setup->setting.codec, setup->chunk_log2)) {
         bale_reason_set(why, "A chunk of %s is %u at most, not %u.",
                         bale_codec_name(setup->setting.codec),

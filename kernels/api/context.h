@@ -42,6 +42,7 @@ struct bale_context {
 /* The contents of bale_params. */
 struct bale_api_setup {
     struct bale_setting setting;
+    double relative; /* as of bale_setting_parse_relative */
     uint32_t extent;
     uint8_t chunk_log2;
     void *stream;

@@ -165,8 +165,9 @@ same_bytes -16:48.5 npy field.npy
 /usr/bin/python3 - <<'END'
 import array, math, struct
 wild = array.array("f", [math.inf, -math.inf, math.nan])
-# More than is read at once, with elements across its ends, and the extremes last.
-numbers = array.array("f", (math.sin(i * 0.01) for i in range(600000))) + wild + array.array("f", [-4, 5])
+# More than is read at once, the least element across its end, and the largest one last.
+numbers = array.array("f", (math.sin(i * 0.01) for i in range(600000))) + wild + array.array("f", [5])
+numbers[262143] = -4
 open("long", "wb").write(b"abc" + numbers.tobytes())
 open("behind.npy", "wb").write(open("field.npy", "rb").read() + struct.pack("<2f", -1e9, 1e9))
 wild.tofile(open("wild", "wb"))

@@ -94,6 +94,30 @@ static void test_bounds(void)
         }
 }
 
+/* The range of what lies in the GPU's memory is that of the same on the host. */
+static void test_relative(void)
+{
+    struct bale_context *context = gpu_open("gpu", "");
+    struct bale_params params = BALE_PARAMS_INIT;
+    struct bale_buffer made = {0}, expected = {0};
+
+    params.codec = "cusz:f32,offset=3,rel=1e-3";
+    memset(raw, 0, LARGE);
+    for (size_t i = 3; i + 4 <= LARGE; i += 4) {
+        const float x = i == K * K - 1 ? 2000 : (float)(i % 977); /* in two pieces that are read */
+        memcpy(raw + i, &x, 4);
+    }
+    upload(memory, raw, LARGE);
+    check_ok(context, bale_compress(context, &params, memory, LARGE, &made));
+    check_ok(cpu, bale_compress(cpu, &params, raw, LARGE, &expected));
+    if (CHECK_EQ_U(made.length, expected.length))
+        CHECK_EQ_MEM(made.data, expected.data, expected.length);
+    CHECK_EQ_U(stats_of(context).gpu.encoded, LARGE);
+    bale_buffer_free(&made);
+    bale_buffer_free(&expected);
+    bale_context_destroy(context);
+}
+
 /* A closed codec is decoded on the GPU only for callers that trust the stream. */
 static void test_trust(void)
 {
@@ -218,6 +242,7 @@ int main(int argc, char **argv)
         test_round_trips("gpu", faults[i], i == 0 && !few ? 3 : 1);
     test_round_trips("auto", "", 1);
     test_bounds();
+    test_relative();
     test_trust();
     test_mixed();
     test_large_and_many();
