@@ -1,5 +1,6 @@
 #include "kernels/frame/field.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -143,19 +144,24 @@ static bool read_dims(struct word word, uint64_t dims[static BALE_FIELD_DIMS])
     return false;
 }
 
+/* What is too small for a binary64 stays above 0, so that the reason is not that it is 0. */
 static double part_of_range(double relative, double low, double high)
 {
-    return bale_number_product_down(relative, bale_number_difference_down(high, low));
+    const double part = bale_number_product_down(relative, bale_number_difference_down(high, low));
+
+    return part == 0 && relative > 0 && low < high ? DBL_TRUE_MIN : part;
 }
 
 /* A relative bound without a range is what it is of 0 to 1. */
 static bool read_bound(const struct parse *p, double *bound)
 {
-    double low, high, unused;
-    const char *end = bale_number_read(p->bound.at, bound, &unused);
+    double low, high, up, unused;
+    const char *end = bale_number_read(p->bound.at, bound, &up);
 
     if (!end || end != p->bound.at + p->bound.length)
         return false;
+    if (*bound == 0 && up > 0)
+        *bound = DBL_TRUE_MIN;
     if (!p->range.at)
         return true;
     end = bale_number_read(p->range.at, &unused, &low);
@@ -174,18 +180,11 @@ static int refuse(struct bale_reason *why, const char *name, const char *what)
     return BALE_E_INVALID;
 }
 
-static int refuse_bound(struct bale_reason *why, const char *name)
-{
-    return refuse(why, name,
-                  "a bound that is a positive decimal number, as 1e-3, and of a "
-                  "range two numbers LOW:HIGH, the lower one first");
-}
-
 static int set_bound(const char *name, double bound, struct bale_field *field,
                      struct bale_reason *why)
 {
     if (!(bound > 0))
-        return refuse_bound(why, name);
+        return refuse(why, name, "a bound above 0, and of a range LOW:HIGH the lower one first");
     if (!(bound >= 0x1p-1022 && bound <= 0x1p1020))
         return refuse(why, name,
                       "a step, twice the bound, from 2^-1021 to 2^1021, so a bound from 2.3e-308 "
@@ -206,7 +205,9 @@ static int finish_bound(const char *name, const struct parse *p, struct bale_fie
     if (!p->relative && p->range.at)
         return refuse(why, name, "rel=E and not abs=E with range=LOW:HIGH");
     if (!read_bound(p, &bound))
-        return refuse_bound(why, name);
+        return refuse(why, name,
+                      "decimal numbers, as 1e-3 or -0.5 and without a plus: one for the bound, and "
+                      "of a range two, LOW:HIGH");
     return set_bound(name, bound, field, why);
 }
 

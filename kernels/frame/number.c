@@ -82,7 +82,7 @@ const char *bale_number_read(const char *text, double *down, double *up)
     *down = convert(text, FE_DOWNWARD);
     *up = convert(text, FE_UPWARD);
     leave(&found);
-    return isfinite(*down) && isfinite(*up) ? end : NULL;
+    return end;
 }
 
 double bale_number_difference_down(double a, double b)

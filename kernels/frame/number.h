@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /* Reads digits with at most one point and an exponent, after a minus or none ("1e-3", "-0.5").
- * *down and *up get the largest binary64 not above it, and the least not below it. Returns its end,
- * or NULL if there is no finite number. */
+ * *down and *up get the largest binary64 not above it, and the least not below it, infinite beyond
+ * the largest number. Returns its end, or NULL if there is no number. */
 const char *bale_number_read(const char *text, double *down, double *up);
 
 /* a - b and a x b, rounded downwards; finite operands. */

@@ -63,21 +63,29 @@ static const struct {
     {LOSSY, "f32", "needs a bound"},
     {LOSSY, "f32,rel=1e-3", "range=LOW:HIGH with rel=E where no whole array"},
     {LOSSY, "npy,rel=1e-3", "range=LOW:HIGH with rel=E where no whole array"},
-    {LOSSY, "f32,rel=0", "positive"},
-    {LOSSY, "f32,rel=x", "positive"},
+    {LOSSY, "f32,rel=0", "a bound above 0"},
+    {LOSSY, "f32,rel=x", "decimal numbers"},
     {LOSSY, "f32,abs=1,range=0:1", "range=LOW:HIGH"},
     {LOSSY, "f32,abs=1,rel=1,range=0:1", "twice"},
-    {LOSSY, "f32,rel=1,range=1:1", "positive"},
-    {LOSSY, "f32,rel=1,range=2:1", "positive"},
-    {LOSSY, "f32,rel=1,range=2", "positive"},
-    {LOSSY, "f32,abs=0", "positive"},
-    {LOSSY, "f32,abs=-1", "positive"},
-    {LOSSY, "f32,abs=nan", "positive"},
-    {LOSSY, "f32,abs=inf", "positive"},
-    {LOSSY, "f32,abs=0x1", "positive"},
-    {LOSSY, "f32,abs= 1", "positive"},
-    {LOSSY, "f32,abs=1e", "positive"},
-    {LOSSY, "f32,abs=1e999", "positive"},
+    {LOSSY, "f32,rel=1,range=1:1", "a bound above 0"},
+    {LOSSY, "f32,rel=1,range=2:1", "a bound above 0"},
+    {LOSSY, "f32,rel=1,range=2", "decimal numbers"},
+    {LOSSY, "f32,abs=0", "a bound above 0"},
+    {LOSSY, "f32,abs=-1", "a bound above 0"},
+    {LOSSY, "f32,abs=nan", "decimal numbers"},
+    {LOSSY, "f32,abs=inf", "decimal numbers"},
+    {LOSSY, "f32,abs=0x1", "decimal numbers"},
+    {LOSSY, "f32,abs= 1", "decimal numbers"},
+    {LOSSY, "f32,abs=1e", "decimal numbers"},
+    {LOSSY, "f32,abs=1e400", "2^-1021 to 2^1021"},
+    {LOSSY, "f64,abs=1e-400", "2^-1021 to 2^1021"},
+    {LOSSY, "f32,rel=1e-400,range=0:1", "2^-1021 to 2^1021"},
+    {LOSSY, "f64,rel=1,range=-1e308:1e308", "2^-1021 to 2^1021"},
+    {LOSSY, "f64,rel=1e-200,range=0:1e-200", "2^-1021 to 2^1021"},
+    {LOSSY, "f32,abs=-1e400", "a bound above 0"},
+    {LOSSY, "f32,abs=+1e-3", "without a plus"},
+    {LOSSY, "f32,rel=1,range=+1:2", "without a plus"},
+    {LOSSY, "f32,rel=0,range=-1e400:1e400", "a bound above 0"},
     {LOSSY, "f32,abs=1e-308", "2^-1021 to 2^1021"},
     {LOSSY, "f32,abs=1e-310", "2^-1021 to 2^1021"},
     {LOSSY, "f32,abs=1.13e307", "2^-1021 to 2^1021"},
@@ -174,7 +182,7 @@ static void test_relative(void)
     CHECK(bale_field_equal(&field, &said));
     CHECK_EQ(bale_field_parse("it", LOSSY, "npy,rel=1e-3", &field, &relative, NULL), BALE_OK);
     CHECK_EQ(bale_field_set_range("it", relative, 1, 1, &field, &why), BALE_E_INVALID);
-    CHECK(strstr(why.text, "positive") != NULL);
+    CHECK(strstr(why.text, "a bound above 0") != NULL);
     CHECK_EQ(bale_field_set_range("it", 1e-3, 0, 1e-306, &field, &why), BALE_E_INVALID);
     CHECK(strstr(why.text, "2^-1021 to 2^1021") != NULL);
     CHECK_EQ(bale_field_set_range("it", 1, -DBL_MAX, DBL_MAX, &field, NULL), BALE_E_INVALID);
