@@ -92,7 +92,7 @@ fails 2 "--chunk 1: it is a power of two from 4K to 64M: see balefs bench --help
 fails 2 "--chunk: chunks of lzr are 64K at most: see balefs bench --help" bench --codec lzr:2 --chunk 128K data
 fails 2 "--limit 0: give a size, like 64M: see balefs bench --help" bench -l 0 data
 run 2 bench --codec zstd:0 data
-says '^balefs: --codec zstd:0: .*: see balefs bench --help$'
+says '^balefs: --codec zstd:0: .*: see balefs help codecs$'
 fails 1 "none: cannot be opened: No such file or directory" bench none
 mkdir void
 fails 1 "void: nothing to compress: give files with something in them" bench void

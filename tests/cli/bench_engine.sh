@@ -87,7 +87,7 @@ run 0 "${few[@]}" --codec zstd --json data
 is "zstd:1 zstd:1" "$(json '" ".join(e["codec"] for e in d["codecs"])')" "a codec that is asked for"
 fails 2 "--codec auto: name what it chooses from: see balefs bench engine --help" "${few[@]}" --codec auto
 run 2 "${few[@]}" --codec zstd:0
-says '^balefs: --codec zstd:0: .*: see balefs bench engine --help$'
+says '^balefs: --codec zstd:0: .*: see balefs help codecs$'
 
 # --- beside a program that fills the GPU
 load=$work/usr/lib/balefs/bale_gpu_filler

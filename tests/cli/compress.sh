@@ -29,7 +29,7 @@ fails 2 "--extent 5000: it is 16K to 64M, in steps of 4K: see balefs compress --
 fails 2 "--chunk 5000: it is a power of two from 4K to 64M: see balefs compress --help" compress --chunk 5000 data
 fails 2 "--chunk: chunks of lzr are 64K at most: see balefs compress --help" compress --codec lzr --chunk 128K data
 run 2 compress --codec gzip data
-says '^balefs: --codec gzip: There is no codec "gzip"\. .*: see balefs compress --help$'
+says '^balefs: --codec gzip: There is no codec "gzip"\. .*: see balefs help codecs$'
 fails 2 "--test writes nothing, also not with --output or --stdout: see balefs decompress --help" decompress -t -c data
 alone data
 

@@ -17,7 +17,7 @@ fails 2 "--rate 20: that is 20 B/s: give at least 64K, such as 20M: see balefs r
 fails 2 "--rate 63K/s: that is 63.0 KiB/s: give at least 64K, such as 20M: see balefs recompress --help" recompress -r 63K/s "$mnt"
 run 1 recompress --rate 64K "$work/none"
 run 2 recompress --codec gzip "$mnt"
-says "^balefs: --codec gzip: .*: see balefs recompress --help$"
+says "^balefs: --codec gzip: .*: see balefs help codecs$"
 
 needs_fuse
 run 0 mount "$store" "$mnt"

@@ -26,7 +26,7 @@ fails 2 "--help=x: this option takes no value: see balefs bench engine --help" b
 fails 2 "--codec lacks its value: see balefs init --help" init --codec
 fails 2 "-e lacks its value: see balefs init --help" init -e
 run 2 init --codec gzip "$work/new"
-says '^balefs: --codec gzip: .*: see balefs init --help$'
+says '^balefs: --codec gzip: .*: see balefs help codecs$'
 run 2 init --codec zstd:99 "$work/new"
 says '19'
 fails 2 "--extent 100: it is 16K to 64M, in steps of 4K: see balefs init --help" init --extent 100 "$work/new"
@@ -144,7 +144,9 @@ says "^balefs: $work/none/log: the log cannot be opened: No such file or directo
 fails 2 "CODEC is missing: see balefs set --help" set "$store"
 fails 2 "CODEC is missing: see balefs set --help" set --match '*.log' "$store"
 run 2 set "$store" zstd:99
-says '^balefs: zstd:99: '
+says '^balefs: zstd:99: .*: see balefs help codecs$'
+run 2 import --codec gzip "$work" "$store"
+says '^balefs: --codec gzip: .*: see balefs help codecs$'
 run 2 set --extent 100 "$store"
 says '^balefs: --extent 100: it is 16K to 64M, in steps of 4K, or default: see balefs set --help$'
 run 2 set --unset --extent 1M "$store"

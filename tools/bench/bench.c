@@ -134,7 +134,7 @@ static int take_option(const struct bale_command *command, int option, struct be
     case OPTION_CODEC:
         return bale_bench_settings_add(&bench->settings, optarg, &why)
                    ? 0
-                   : bale_usage_error(command, "--codec %s: %s", optarg, why.text);
+                   : bale_codec_error(command, "--codec %s: %s", optarg, why.text);
     case 'r':
         return bale_count_take(command, "runs", 1000, &bench->how.runs);
     case 'j':

@@ -110,7 +110,7 @@ static int take_codec(const struct bale_command *command, struct engines *e)
     struct bale_reason why;
 
     if (!bale_bench_settings_add(codecs, optarg, &why))
-        return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
+        return bale_codec_error(command, "--codec %s: %s", optarg, why.text);
     if (codecs->list[codecs->count - 1].codec == BALE_CODEC_AUTO)
         return bale_usage_error(command, "--codec %s: name what it chooses from", optarg);
     return 0;

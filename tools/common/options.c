@@ -19,6 +19,16 @@ int bale_usage_error(const struct bale_command *command, const char *format, ...
     return command->usage;
 }
 
+int bale_codec_error(const struct bale_command *command, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    bale_message_list(format, args, ": see balefs help codecs");
+    va_end(args);
+    return command->usage;
+}
+
 static void bad_option(const struct bale_command *command, int argc, char **argv, int option)
 {
     const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";

@@ -12,6 +12,10 @@
 int bale_usage_error(const struct bale_command *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* The same about a codec's setting: it ends with ": see balefs help codecs". */
+int bale_codec_error(const struct bale_command *command, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 /* getopt_long with our messages. shorts begins with ':' and ends with 'h'; longs has "help". Prints
  * the command's help for -h and --help. */
 enum { BALE_OPTION_END = -1, BALE_OPTION_BAD = -2, BALE_OPTION_HELP = -3 };

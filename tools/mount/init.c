@@ -53,7 +53,7 @@ static int take_codec(const struct bale_command *command, const char *text,
     struct bale_reason why;
 
     if (bale_setting_parse(text, &config->setting, &why) != BALE_OK)
-        return bale_usage_error(command, "--codec %s: %s", text, why.text);
+        return bale_codec_error(command, "--codec %s: %s", text, why.text);
     return 0;
 }
 
@@ -70,7 +70,7 @@ static int take_match(const struct bale_command *command, char *line,
         count++;
     struct bale_setting setting;
     if (bale_setting_parse(strrchr(clean, ' ') + 1, &setting, &why) != BALE_OK)
-        return bale_usage_error(command, "--match: \"%s\": %s", line, why.text);
+        return bale_codec_error(command, "--match: \"%s\": %s", line, why.text);
     config->match[count] = line; /* the array has an entry for each word of the command line */
     return 0;
 }

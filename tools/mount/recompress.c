@@ -192,7 +192,7 @@ static int take_codec(const struct bale_command *command, const char *text, char
     struct bale_reason why;
 
     if (bale_setting_parse(text, &work->setting, &why) != BALE_OK)
-        return bale_usage_error(command, "--codec %s: %s", text, why.text);
+        return bale_codec_error(command, "--codec %s: %s", text, why.text);
     if (work->setting.field.type != BALE_FIELD_NONE)
         return bale_usage_error(
             command,

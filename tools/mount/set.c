@@ -304,7 +304,7 @@ static int take_codec(const struct bale_command *command, int *count, char **wor
         return bale_usage_error(command,
                                 *count ? "CODEC is missing" : "PATH and CODEC are missing");
     if (err != BALE_OK)
-        return bale_usage_error(command, "%s: %s", last, why.text);
+        return bale_codec_error(command, "%s: %s", last, why.text);
     bale_setting_print(setting, clean, VALUE);
     wish->codec = clean;
     --*count;

@@ -152,7 +152,7 @@ static int take_option(const struct bale_command *command, int option, struct ba
     case OPTION_CODEC:
         if (bale_setting_parse_relative(optarg, &packing->pack.setting, &packing->relative, &why) !=
             BALE_OK)
-            return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
+            return bale_codec_error(command, "--codec %s: %s", optarg, why.text);
         return 0;
     default:
         return take_number(command, option, &packing->pack);

@@ -314,7 +314,7 @@ static int import_run(const struct bale_command *command, int argc, char **argv)
             c.move.no_lease = true;
         } else if (option == 'c') {
             if (bale_setting_parse(optarg, &c.import.setting, &why) != BALE_OK)
-                return bale_usage_error(command, "--codec %s: %s", optarg, why.text);
+                return bale_codec_error(command, "--codec %s: %s", optarg, why.text);
             if (bale_codec_is_lossy(c.import.setting.codec))
                 return bale_usage_error(command,
                                         "--codec %s: changes values, and not every file is an "
