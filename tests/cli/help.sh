@@ -60,6 +60,8 @@ is "$(sorted <<<"auto ${names[*]}")" "$(awk '/^  [a-z]/ { print $1 }' <<<"$out" 
 prints '^    level=  -7 to 19 without 0 \[1\]$'
 prints '^    s=  1, 2, 4, 8, or 0 for the best of these \[0\]$'
 prints '^    for=  ratio or speed \[ratio\]$'
+prints '^    f32, f64 or npy, then abs=E, or rel=E,range=LOW:HIGH '
+[ "$(wc -L <<<"$out")" -le 86 ] || fail "lines of $(wc -L <<<"$out") columns: $out"
 for command in init set recompress import compress bench; do
     run 0 "$command" --help
     for codec in "${names[@]}"; do

@@ -12,6 +12,22 @@ enum { COLUMNS = 86 };
 
 static const char mark[] = "{codecs}";
 
+/* A text of words behind indent spaces, on as many lines as it takes. */
+static void print_lines(const char *text, size_t indent)
+{
+    size_t column = 0;
+
+    while (*text) {
+        const size_t length = strcspn(text, " ");
+        const bool first = column == 0, fits = column + 1 + length <= COLUMNS;
+        printf("%s%*s%.*s", first || fits ? "" : "\n", first || !fits ? (int)indent : 1, "",
+               (int)length, text);
+        column = (first || !fits ? indent : column + 1) + length;
+        text += length + (text[length] == ' ');
+    }
+    printf("\n");
+}
+
 /* The list, from column indent on. Returns the column behind it. */
 static size_t print_codecs(size_t indent)
 {
@@ -75,7 +91,7 @@ void bale_help_codecs(void)
 
         printf("  %s\n", codec->name);
         if (bale_codec_has_field(codec->id))
-            printf("    %s\n", bale_field_explain(codec->id));
+            print_lines(bale_field_explain(codec->id), 4);
         for (size_t k = 0; k < count; k++) {
             char values[2 * BALE_SETTING_TEXT], without[BALE_SETTING_TEXT];
             bale_option_explain(&options[k], values, sizeof values);
