@@ -106,6 +106,9 @@ is "balefs: $mnt/array: elements that were written before it got cusz:f32,abs=1e
     "$err" "a file that got an error bound"
 run 0 recompress --round "$mnt/array"
 is "" "$err" "no advice where --round is given"
+is "$mnt/array: 1 files, 1 extents, 1 rounded, 0 only rewritten" "$out" "an extent that was rounded"
+run 0 recompress --round "$mnt/array"
+is "$mnt/array: 1 files, 1 extents, 0 rounded, 0 only rewritten" "$out" "an extent that was rounded before"
 rm "$mnt/array"
 
 # Files in a directory with a codec of its own get that.

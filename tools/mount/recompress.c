@@ -81,14 +81,17 @@ static void print_tree(const struct bale_recompress_work *work, const char *path
     const struct bale_control_recompress *sum = &work->sum;
     char before[BALE_TEXT], after[BALE_TEXT], clean[4096];
 
-    printf("%s: %" PRIu64 " files, %" PRIu64 " extents, %" PRIu64 " %s",
-           bale_clean_text(path, clean, sizeof clean), work->files, sum->extents, sum->rewritten,
-           work->dry ? "to be rewritten" : "rewritten");
+    printf("%s: %" PRIu64 " files, %" PRIu64 " extents", bale_clean_text(path, clean, sizeof clean),
+           work->files, sum->extents);
+    if (work->round)
+        printf(", %" PRIu64 " rounded", work->rounded);
+    printf(", %" PRIu64 " %s", sum->rewritten,
+           work->dry     ? "to be rewritten"
+           : work->round ? "only rewritten"
+                         : "rewritten");
     if (sum->rewritten > 0)
         printf(": %s %s %s", bale_size_text(sum->before, before),
                work->dry ? "would become" : "became", bale_size_text(sum->after, after));
-    if (work->round)
-        printf("; elements changed in %" PRIu64, work->rounded);
     puts(bale_stop_signal ? "; interrupted: the next run goes on" : "");
     fflush(stdout);
 }
