@@ -114,6 +114,7 @@ refused 1 'none: cannot be compared' --type f32 none good.f32
 
 # compress with a bound: it is kept, and the ratio is that of an array; what is no array stays exact.
 run 0 compress --codec cusz:f32,abs=0.5,dims=40x30x5 field.f32
+is "balefs: field.f32: rounded, each element by 0.5 at most" "$err" "what compress says"
 run 0 decompress -o back.f32 field.f32.bale
 quality 0 back.f32
 is 'true True' "$(json '"%s %s" % (str(d["kept"]).lower(), d["different"] > 1000)')" "what compress made"
@@ -181,6 +182,7 @@ same_bytes -16:48.5 npy behind.npy
 stays() { # FILE TYPE PATTERN
     run 0 compress -f -o exact.bale --codec "cusz:$2,rel=1e-3" "$1"
     says "^balefs: $1: stored without loss: $3\$"
+    [[ $err != *rounded* ]] || fail "$1: $err"
     run 0 decompress -f -o exact exact.bale
     cmp "$1" exact || fail "$1 differs"
 }
@@ -191,9 +193,14 @@ stays other.txt f32 'it is text'
 stays field.npy f32 'it is NumPy'
 stays field.f32 npy 'it is no NumPy array of f32 or f64'
 stays late.h5 f32 'it is HDF5 behind a user block'
+run 0 compress -f --codec cusz:f32,abs=0.125 late.h5
+is "balefs: late.h5: stored without loss from byte 2097152 on: it is HDF5 behind a user block
+balefs: late.h5: rounded, each element by 0.125 at most" "$err" "a signature behind what was rounded"
 run 1 compress -f -o huge.bale --codec cusz:f64,rel=0.9 huge
 says '^balefs: huge: its values are from -1e\+308 to 1e\+308: cusz needs a step, twice the bound, from 2\^-1021 to 2\^1021'
 [ ! -e huge.bale ] || fail "a file was made with a bound that no array can have"
+run 0 compress -c --codec cusz:f32,rel=1e-3,offset=3 long
+is "balefs: long: rounded, each element by 0.009 at most" "$err" "a relative bound"
 # Each file has its own range, and a descriptor's place is where its file begins.
 tail -c +4 long >long.f32
 run 0 compress -f --codec cusz:f32,rel=1e-3 long.f32 field.f32

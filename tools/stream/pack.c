@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "format/stream.h"
 #include "kernels/engine/dispatch.h"
+#include "kernels/frame/number.h"
 #include "kernels/round/piece.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
@@ -135,11 +136,15 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
     if (!what && setting.field.type != BALE_FIELD_NPY &&
         bale_round_is_hdf5(packer->at, raw, length))
         what = "HDF5 behind a user block";
-    if (what)
+    if (what && packer->packed->bound > 0)
+        bale_message("%s: stored without loss from byte %llu on: it is %s", packer->source->name,
+                     (unsigned long long)packer->at, what);
+    else if (what)
         bale_message("%s: stored without loss: it is %s", packer->source->name, what);
     packer->exact = what != NULL;
     if (!what) {
         bale_round_piece(&packer->field, packer->at, raw, raw, length);
+        packer->packed->bound = bale_number_of_bits(packer->field.step) / 2;
         setting.field = packer->field;
     }
     return setting;

@@ -34,10 +34,11 @@ struct bale_source {
     bool is_file; /* opened by name, so that it can seek */
 };
 
-/* The number of bytes that were converted. */
+/* What was converted. */
 struct bale_packed {
-    uint64_t raw;
+    uint64_t raw; /* bytes */
     uint64_t stored;
+    double bound; /* elements were rounded within this error; 0: everything is as it was */
 };
 
 /* Compresses source to one stream. False after a message. */

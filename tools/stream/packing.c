@@ -83,6 +83,8 @@ static void report(const struct bale_packing *packing, const struct bale_source 
 {
     char name[4096], raw[BALE_TEXT], stored[BALE_TEXT], ratio[BALE_TEXT];
 
+    if (packed->bound > 0)
+        bale_message("%s: rounded, each element by %.9g at most", source->name, packed->bound);
     if (packing->verbose)
         fprintf(stderr, "%s: %s, compressed %s, ratio %s%s\n",
                 bale_clean_text(source->name, name, sizeof name), bale_size_text(packed->raw, raw),
