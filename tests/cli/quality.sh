@@ -42,6 +42,14 @@ is 'false 1' "$(json '"%s %d" % (str(d["kept"]).lower(), d["beyond"])')" "a NaN 
 quality 0 field.f32
 is 'true None' "$(json '"%s %s" % (str(d["kept"]).lower(), d["psnr"])')" "the same"
 
+# Without errors and without a bound there is no range of errors.
+run 0 quality --type f32 --json field.f32 field.f32
+is '0.0 0.0 5999' "$(json '"%s %s %d" % (d["histogram"]["from"], d["histogram"]["to"], d["histogram"]["counts"][8])')" "a histogram of no errors"
+run 0 quality --type f32 --dims 40x30x5 --svg same.svg field.f32 field.f32
+prints '^largest error  0$'
+[[ $out != *errors:* ]] || fail "a histogram of no errors: $out"
+grep -q '>0</text>' same.svg || fail "the picture of no errors"
+
 run 0 quality --type f64 --big-endian --offset 16 big.f64 copy.f64
 prints '^largest error +0.001, '
 prints '^elements +6000, 6000 '
@@ -58,6 +66,12 @@ END
 run 0 quality --type npy --bound 0.5 --json field.npy good.npy
 is 'true 2 6000 0.5 20' "$(json '"%s %d %d %s %d" % (str(d["kept"]).lower(), d["different"], d["elements"], d["largest_error"], d["largest_error_at"])')" "npy"
 fails 1 "field.f32: its beginning is no header of NumPy's format for an array of f32 or f64" quality --type npy field.f32 good.f32
+# Both headers have to say the same.
+sed "s/'<f4'/'<i4'/" good.npy >whole.npy
+fails 1 "whole.npy: its beginning is no header of NumPy's format for an array of f32 or f64" quality --type npy field.npy whole.npy
+sed "s/(5, 30, 40), }/(30, 5, 40), }/" good.npy >other.npy
+fails 1 "other.npy: its header describes another array than that of field.npy: type, byte order, shape and the header's length have to be the same" \
+    quality --type npy field.npy other.npy
 if setfattr -n user.balefs.codec -v cusz:npy,abs=0.5 good.npy 2>/dev/null; then
     run 0 quality field.npy good.npy
     prints '^bound +0.5: kept, 0 elements beyond it$'
@@ -105,7 +119,14 @@ refused() { # STATUS PATTERN ARGUMENT...
     says "$2"
 }
 refused 2 'give --type' field.f32 good.f32
-refused 2 '--type is f32, f64 or npy' --type i32 field.f32 good.f32
+refused 2 '^balefs: --type i32: it is f32, f64 or npy: see' --type i32 field.f32 good.f32
+refused 2 '^balefs: --type f32,abs=1: it is f32, f64 or npy: see' --type f32,abs=1 field.f32 good.f32
+refused 2 '^balefs: --dims 3x: give the elements along' --type f32 --dims 3x field.f32 good.f32
+refused 2 '^balefs: --dims 3,be: give the elements along' --type f32 --dims 3,be field.f32 good.f32
+refused 2 '^balefs: --dims 1152921504606846976: no file has' --type f64 --dims 1152921504606846976 field.f32 good.f32
+refused 2 '^balefs: --offset -1: give a number of bytes: see' --type f32 --offset -1 field.f32 good.f32
+refused 2 '^balefs: --bound 0: give a number from 2' --type f32 --bound 0 field.f32 good.f32
+refused 2 '^balefs: --type npy: give neither --dims' --type npy --dims 3 field.npy good.npy
 refused 2 'need --type' --dims 3 field.f32 good.f32
 refused 2 'ORIGINAL and COPY' --type f32 field.f32
 refused 1 'same size' --type f32 field.f32 big.f64

@@ -97,7 +97,7 @@ static void sort_error(const struct bale_quality_pair *pair, struct bale_quality
 {
     const double error =
         bale_quality_element(&pair->field, copy) - bale_quality_element(&pair->field, original);
-    const double share = error / q->reach; /* -1 to 1 */
+    const double share = bale_quality_share(q, error);
 
     (void)element;
     if (!isfinite(error))
@@ -135,7 +135,7 @@ bool bale_quality_compare(const struct bale_quality_pair *pair, struct bale_qual
     *quality = (struct bale_quality){.low = INFINITY, .high = -INFINITY};
     if (!visit_all(pair, quality, measure_error))
         return false;
-    quality->reach = pair->bound > 0 ? pair->bound : quality->worst > 0 ? quality->worst : 1;
+    quality->reach = pair->bound > 0 ? pair->bound : quality->worst;
     return visit_all(pair, quality, sort_error);
 }
 

@@ -28,7 +28,8 @@ struct bale_quality {
     double worst;       /* the largest error */
     uint64_t worst_at;  /* its element */
     double squares;     /* sum of the squared errors */
-    double reach;       /* the histogram goes from -reach to reach: the bound, or the worst error */
+    double reach;       /* the histogram goes from -reach to reach: the bound, or the worst error;
+                         * 0: all errors are 0, and in the middle one */
     uint64_t histogram[BALE_QUALITY_BINS];
     uint64_t outside; /* errors outside of it */
 };
@@ -37,6 +38,12 @@ struct bale_quality {
 static inline size_t bale_quality_width(const struct bale_field *field)
 {
     return field->type == BALE_FIELD_F64 ? 8 : 4;
+}
+
+/* Where the error lies in the histogram: -1 to 1, or outside of it. */
+static inline double bale_quality_share(const struct bale_quality *quality, double error)
+{
+    return quality->reach > 0 ? error / quality->reach : error;
 }
 
 /* The element that its bytes stand for. */

@@ -94,7 +94,7 @@ static void paint(struct bale_quality_slice *s, const struct bale_quality *q, co
         if (!isfinite(x))
             memcpy(rgb, none, sizeof none);
         else if (error)
-            colour(errors, 3, (x / q->reach + 1) / 2, rgb);
+            colour(errors, 3, (bale_quality_share(q, x) + 1) / 2, rgb);
         else
             colour(values, 5, q->high > q->low ? (x - q->low) / (q->high - q->low) : 0, rgb);
     }
@@ -152,7 +152,7 @@ static void draw_histogram(const struct bale_quality *q, int top, FILE *out)
             "<text x=\"%d\" y=\"%d\">%.3g</text>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">how often errors occur</text>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.3g</text>\n",
-            GAP, top + BARS, WIDTH - GAP, top + BARS, GAP, top + BARS + 18, -q->reach, WIDTH / 2,
+            GAP, top + BARS, WIDTH - GAP, top + BARS, GAP, top + BARS + 18, 0 - q->reach, WIDTH / 2,
             top + BARS + 18, WIDTH - GAP, top + BARS + 18, q->reach);
 }
 

@@ -33,8 +33,8 @@ static const char help[] =
     "no finite numbers must be the same in both, bit for bit.\n"
     "\n"
     "      --type TYPE\n"
-    "              f32 or f64; npy: what the header of NumPy's format in ORIGINAL says of the\n"
-    "              array, which then needs nothing but --bound\n"
+    "              f32 or f64; npy: what the headers of NumPy's format say of the array, the\n"
+    "              same in both, which then needs nothing but --bound\n"
     "      --dims XxYxZ\n"
     "              elements along each dimension, the one first whose elements are adjacent;\n"
     "              for the slices of the picture; arrays of these dims may follow each other\n"
@@ -87,21 +87,77 @@ struct request {
     bool big_endian, json, force;
 };
 
-/* Reads the type and dims of the array from the header of the original, a NumPy file; a copy must
- * have the same header. False, after a message: it is no such header. */
-static bool read_header(struct bale_quality_pair *pair)
+/* False, after a message: the file does not begin with a header of NumPy's format. */
+static bool read_header_of(int fd, const char *name, struct bale_field *field)
 {
     uint8_t begin[1 << 16];
-    ssize_t got;
+    const ssize_t got = pread(fd, begin, sizeof begin, 0);
+
+    if (got > 0 && bale_npy_read(begin, (size_t)got, field))
+        return true;
+    bale_message("%s: its beginning is no header of NumPy's format for an array of f32 or f64",
+                 name);
+    return false;
+}
+
+/* With npy: what the headers say of the array, which is the same. False after a message. */
+static bool read_headers(struct bale_quality_pair *pair)
+{
+    struct bale_field copy = pair->field;
 
     if (pair->field.type != BALE_FIELD_NPY)
         return true;
-    got = pread(pair->original, begin, sizeof begin, 0);
-    if (got > 0 && bale_npy_read(begin, (size_t)got, &pair->field))
+    if (!read_header_of(pair->original, pair->original_name, &pair->field) ||
+        !read_header_of(pair->copy, pair->copy_name, &copy))
+        return false;
+    if (bale_field_equal(&pair->field, &copy))
         return true;
-    bale_message("%s: its beginning is no header of NumPy's format for an array of f32 or f64",
-                 pair->original_name);
+    bale_message("%s: its header describes another array than that of %s: type, byte order, shape "
+                 "and the header's length have to be the same",
+                 pair->copy_name, pair->original_name);
     return false;
+}
+
+/* Whether a setting may have the words. */
+static bool read_words(const char *words, struct bale_field *field)
+{
+    return bale_field_parse("the array", BALE_CODEC_CUSZ, words, field, NULL, NULL) == BALE_OK;
+}
+
+/* Whether a setting may have the value behind the words, and nothing more. */
+static bool is_value(const char *words, const char *value, const char *behind)
+{
+    struct bale_field field;
+    char text[512];
+    const int length = snprintf(text, sizeof text, "%s%s%s", words, value, behind);
+
+    return length > 0 && (size_t)length < sizeof text && !strchr(value, ',') &&
+           read_words(text, &field);
+}
+
+/* Each option by itself. 0, or the exit status after a message. */
+static int check_options(const struct bale_command *command, const struct request *request)
+{
+    const struct {
+        const char *option, *value, *words, *behind, *what;
+    } options[] = {
+        {"--type", request->type, "", ",abs=1", "it is f32, f64 or npy"},
+        {"--dims", request->dims, "f32,abs=1,dims=", "",
+         "give the elements along one to four dimensions, as 100x100x50"},
+        {"--offset", request->offset, "f32,abs=1,offset=", "", "give a number of bytes"},
+        {"--bound", request->bound, "f32,abs=", "",
+         "give a number from 2.3e-308 to 1.1e307, as 1e-3"},
+    };
+
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].value && !is_value(options[i].words, options[i].value, options[i].behind))
+            return bale_usage_error(command, "%s %s: %s", options[i].option, options[i].value,
+                                    options[i].what);
+    if (strcmp(request->type, "npy") == 0 &&
+        (request->dims || request->offset || request->big_endian))
+        return bale_usage_error(command, "--type npy: give neither --dims, --offset nor "
+                                         "--big-endian, because the file's header has them");
+    return 0;
 }
 
 /* What the options say about the array; they are parsed like those of a setting. */
@@ -109,19 +165,17 @@ static int field_of_options(const struct bale_command *command, const struct req
                             struct bale_quality_pair *pair)
 {
     char text[512];
-    struct bale_reason why;
+    int status = check_options(command, request);
+
+    if (status)
+        return status;
     const int length =
         snprintf(text, sizeof text, "%s,abs=%s%s%s%s%s%s", request->type,
                  request->bound ? request->bound : "1", request->dims ? ",dims=" : "",
                  request->dims ? request->dims : "", request->offset ? ",offset=" : "",
                  request->offset ? request->offset : "", request->big_endian ? ",be" : "");
-
-    if (length < 0 || (size_t)length >= sizeof text ||
-        bale_field_parse("the array", BALE_CODEC_CUSZ, text, &pair->field, NULL, &why) < 0 ||
-        (bale_field_element(&pair->field) == 0 && pair->field.type != BALE_FIELD_NPY))
-        return bale_usage_error(command,
-                                "--type is f32, f64 or npy, --dims as 100x100x50, --offset a "
-                                "number of bytes and --bound a number, as 1e-3");
+    if (length < 0 || (size_t)length >= sizeof text || !read_words(text, &pair->field))
+        return bale_usage_error(command, "--dims %s: no file has so many elements", request->dims);
     pair->bound = request->bound ? bale_number_of_bits(pair->field.step) / 2 : 0;
     return 0;
 }
@@ -159,7 +213,10 @@ static void print_text(const struct bale_quality_pair *pair, const struct bale_q
            q->numbers);
     if (q->numbers > 0)
         printf("range          %.9g to %.9g\n", q->low, q->high);
-    printf("largest error  %.9g, at element %" PRIu64 "\n", q->worst, q->worst_at);
+    if (q->worst > 0)
+        printf("largest error  %.9g, at element %" PRIu64 "\n", q->worst, q->worst_at);
+    else
+        printf("largest error  0\n");
     if (pair->bound > 0)
         printf("bound          %.9g: %s, %" PRIu64 " elements beyond it\n", pair->bound,
                q->beyond ? "not kept" : "kept", q->beyond);
@@ -168,8 +225,9 @@ static void print_text(const struct bale_quality_pair *pair, const struct bale_q
         printf("PSNR           %.2f dB\nNRMSE          %.3g\n", -20 * log10(nrmse), nrmse);
     printf("size           %" PRIu64 ", stored %" PRIu64 ", ratio %s\n", size, stored,
            bale_ratio_text(size, stored, ratio));
-    printf("errors:\n");
-    for (int i = 0; i < BALE_QUALITY_BINS; i++)
+    if (q->reach > 0)
+        printf("errors:\n");
+    for (int i = 0; q->reach > 0 && i < BALE_QUALITY_BINS; i++)
         printf("  %11.3g to %-11.3g %" PRIu64 "\n", q->reach * (2.0 * i / BALE_QUALITY_BINS - 1),
                q->reach * (2.0 * (i + 1) / BALE_QUALITY_BINS - 1), q->histogram[i]);
     if (q->outside > 0)
@@ -206,7 +264,7 @@ static bool print_json(const struct bale_quality_pair *pair, const struct bale_q
     bale_json_ratio(object, "ratio", size, stored);
     for (int i = 0; i < BALE_QUALITY_BINS; i++)
         json_array_append_new(counts, json_integer((json_int_t)q->histogram[i]));
-    add_number(histogram, "from", -q->reach);
+    add_number(histogram, "from", 0 - q->reach);
     add_number(histogram, "to", q->reach);
     json_object_set_new(histogram, "counts", counts);
     bale_json_count(histogram, "outside", q->outside);
@@ -302,7 +360,7 @@ static int compare(const struct bale_command *command, const struct request *req
         request->type ? field_of_options(command, request, pair) : field_of_copy(command, pair);
     if (status)
         return status;
-    if (!read_header(pair))
+    if (!read_headers(pair))
         return BALE_EXIT_FAILED;
     pair->elements = count_elements(pair, &original, &copy);
     if (pair->elements == 0 || !bale_quality_compare(pair, &quality) ||
