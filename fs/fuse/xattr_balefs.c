@@ -22,6 +22,7 @@
 #include "kernels/frame/setting.h"
 
 #define VALUE_MAX 4096
+#define PATH_TEXT 512
 
 bool bale_is_setting_xattr(const char *name)
 {
@@ -259,6 +260,15 @@ static void setting_set_file_ready(struct bale_use *use, int e)
         bale_file_set_attr(file, op->what, &op->attr, setting_set_done, op);
 }
 
+void bale_setting_xattr_refused(const struct bale_mount *mount, struct bale_node *node,
+                                const char *why)
+{
+    char path[PATH_TEXT];
+
+    bale_node_path(mount->nodes, node, path, sizeof path);
+    bale_log(BALE_LOG_INFO, "%s: %s", path, why);
+}
+
 /* value NULL: back to the volume's setting. */
 static int parse_setting(const struct bale_mount *mount, const char *name, const char *value,
                          size_t size, struct setting_op *op)
@@ -282,7 +292,7 @@ static int parse_setting(const struct bale_mount *mount, const char *name, const
                   ? bale_properties_check_codec(value, size, &op->attr.setting, &why)
                   : bale_properties_check(name, value, size, clean, &why);
     if (err != BALE_OK)
-        bale_log(BALE_LOG_INFO, "%s", why.text);
+        bale_setting_xattr_refused(mount, op->use.node, why.text);
     if (err == BALE_OK && op->what == BALE_ATTR_EXTENT &&
         !bale_extent_parse(clean, &op->attr.extent))
         err = BALE_E_INVALID;

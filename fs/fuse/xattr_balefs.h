@@ -14,6 +14,10 @@ bool bale_is_setting_xattr(const char *name); /* any name below BALE_XATTR_PREFI
  * request makes something there or changes its attributes. */
 bool bale_directory_has_settings(struct bale_node *dir, int fd);
 
+/* Logs why a setting of the node was refused, with its path. */
+void bale_setting_xattr_refused(const struct bale_mount *mount, struct bale_node *node,
+                                const char *why);
+
 /* Reply to a getxattr, setxattr or removexattr (value NULL) of such a name on a regular file. */
 void bale_setting_xattr_get(fuse_req_t req, struct bale_node *node, const char *name, size_t size);
 void bale_setting_xattr_set(fuse_req_t req, struct bale_node *node, const char *name,

@@ -8,7 +8,6 @@
 
 #include "format/err.h"
 #include "format/reason.h"
-#include "fs/base/log.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/freeze.h"
 #include "fs/fuse/in_flight.h"
@@ -17,8 +16,8 @@
 #include "fs/fuse/xattr_balefs.h"
 
 /* Replaces the text of a directory's setting by its normal form, in clean. */
-static int clean_setting(const struct bale_node *node, const char *name, const char **value,
-                         size_t *size, char *clean)
+static int clean_setting(const struct bale_mount *mount, struct bale_node *node, const char *name,
+                         const char **value, size_t *size, char *clean)
 {
     struct bale_reason why;
 
@@ -26,7 +25,7 @@ static int clean_setting(const struct bale_node *node, const char *name, const c
         return 0;
     int err = bale_properties_check(name, *value, *size, clean, &why);
     if (err != BALE_OK) {
-        bale_log(BALE_LOG_INFO, "%s", why.text);
+        bale_setting_xattr_refused(mount, node, why.text);
         return bale_err_to_errno(err);
     }
     *value = clean;
@@ -233,7 +232,7 @@ void bale_op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const ch
     int e = bale_xattr_check_name(mount, node, name);
     e = e == ENODATA ? EINVAL : e;
     if (!e)
-        e = clean_setting(node, name, &value, &size, clean);
+        e = clean_setting(mount, node, name, &value, &size, clean);
     if (!e) {
         e = set_xattr(mount, node, name, value, size, flags,
                       bale_current_request.acl_kill_sgid && strcmp(name, BALE_ACL_ACCESS) == 0);

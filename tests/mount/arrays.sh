@@ -58,6 +58,8 @@ refused 'Invalid argument' setfattr -n user.balefs.codec -v cusz:f32,abs=1e-3 "$
 for wrong in cusz cusz:f32 cusz:abs=1e-3 cusz:i32,abs=1e-3 cusz:f32,abs=0 cusz:f32,abs=nan cusz:f32,abs=1e-3,dims=0; do
     refused 'Invalid argument' setfattr -n user.balefs.codec -v "$wrong" "$mnt/field"
 done
+grep -q ' run: user.balefs.codec: cusz changes values' "$work/log" || fail "the log does not say why run's setting was refused"
+grep -q ' field: user.balefs.codec: cusz needs a bound above 0' "$work/log" || fail "the log does not say why field's was"
 "$BALEFS" set --match '*.bin' "$mnt/run" cusz:f32,abs=0.0009765625
 mkdir "$mnt/run/sub"
 cp "$work/steps" "$mnt/run/steps.bin"
