@@ -6,15 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "format/err.h"
-#include "format/reason.h"
-#include "kernels/frame/field.h"
-#include "kernels/frame/number.h"
-#include "kernels/frame/setting.h"
-#include "kernels/round/npy.h"
 #include "tools/balefs.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
@@ -22,6 +15,7 @@
 #include "tools/common/output.h"
 #include "tools/common/size.h"
 #include "tools/quality/compare.h"
+#include "tools/quality/describe.h"
 #include "tools/quality/picture.h"
 
 static const char help[] =
@@ -83,123 +77,10 @@ static const struct option long_options[] = {
 };
 
 struct request {
-    const char *type, *dims, *offset, *bound, *svg;
-    bool big_endian, json, force;
+    struct bale_quality_said said;
+    const char *svg;
+    bool json, force;
 };
-
-/* False, after a message: the file does not begin with a header of NumPy's format. */
-static bool read_header_of(int fd, const char *name, struct bale_field *field)
-{
-    uint8_t begin[1 << 16];
-    const ssize_t got = pread(fd, begin, sizeof begin, 0);
-
-    if (got > 0 && bale_npy_read(begin, (size_t)got, field))
-        return true;
-    bale_message("%s: its beginning is no header of NumPy's format for an array of f32 or f64",
-                 name);
-    return false;
-}
-
-/* With npy: what the headers say of the array, which is the same. False after a message. */
-static bool read_headers(struct bale_quality_pair *pair)
-{
-    struct bale_field copy = pair->field;
-
-    if (pair->field.type != BALE_FIELD_NPY)
-        return true;
-    if (!read_header_of(pair->original, pair->original_name, &pair->field) ||
-        !read_header_of(pair->copy, pair->copy_name, &copy))
-        return false;
-    if (bale_field_equal(&pair->field, &copy))
-        return true;
-    bale_message("%s: its header describes another array than that of %s: type, byte order, shape "
-                 "and the header's length have to be the same",
-                 pair->copy_name, pair->original_name);
-    return false;
-}
-
-/* Whether a setting may have the words. */
-static bool read_words(const char *words, struct bale_field *field)
-{
-    return bale_field_parse("the array", BALE_CODEC_CUSZ, words, field, NULL, NULL) == BALE_OK;
-}
-
-/* Whether a setting may have the value behind the words, and nothing more. */
-static bool is_value(const char *words, const char *value, const char *behind)
-{
-    struct bale_field field;
-    char text[512];
-    const int length = snprintf(text, sizeof text, "%s%s%s", words, value, behind);
-
-    return length > 0 && (size_t)length < sizeof text && !strchr(value, ',') &&
-           read_words(text, &field);
-}
-
-/* Each option by itself. 0, or the exit status after a message. */
-static int check_options(const struct bale_command *command, const struct request *request)
-{
-    const struct {
-        const char *option, *value, *words, *behind, *what;
-    } options[] = {
-        {"--type", request->type, "", ",abs=1", "it is f32, f64 or npy"},
-        {"--dims", request->dims, "f32,abs=1,dims=", "",
-         "give the elements along one to four dimensions, as 100x100x50"},
-        {"--offset", request->offset, "f32,abs=1,offset=", "", "give a number of bytes"},
-        {"--bound", request->bound, "f32,abs=", "",
-         "give a number from 2.3e-308 to 1.1e307, as 1e-3"},
-    };
-
-    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
-        if (options[i].value && !is_value(options[i].words, options[i].value, options[i].behind))
-            return bale_usage_error(command, "%s %s: %s", options[i].option, options[i].value,
-                                    options[i].what);
-    if (strcmp(request->type, "npy") == 0 &&
-        (request->dims || request->offset || request->big_endian))
-        return bale_usage_error(command, "--type npy: give neither --dims, --offset nor "
-                                         "--big-endian, because the file's header has them");
-    return 0;
-}
-
-/* What the options say about the array; they are parsed like those of a setting. */
-static int field_of_options(const struct bale_command *command, const struct request *request,
-                            struct bale_quality_pair *pair)
-{
-    char text[512];
-    int status = check_options(command, request);
-
-    if (status)
-        return status;
-    const int length =
-        snprintf(text, sizeof text, "%s,abs=%s%s%s%s%s%s", request->type,
-                 request->bound ? request->bound : "1", request->dims ? ",dims=" : "",
-                 request->dims ? request->dims : "", request->offset ? ",offset=" : "",
-                 request->offset ? request->offset : "", request->big_endian ? ",be" : "");
-    if (length < 0 || (size_t)length >= sizeof text || !read_words(text, &pair->field))
-        return bale_usage_error(command, "--dims %s: no file has so many elements", request->dims);
-    pair->bound = request->bound ? bale_number_of_bits(pair->field.step) / 2 : 0;
-    return 0;
-}
-
-/* What the copy's attribute says about the array. */
-static int field_of_copy(const struct bale_command *command, struct bale_quality_pair *pair)
-{
-    char text[512];
-    const ssize_t length = fgetxattr(pair->copy, "user.balefs.codec", text, sizeof text - 1);
-    struct bale_setting setting = {.codec = BALE_CODEC_STORE};
-
-    if (length > 0) {
-        text[length] = '\0';
-        bale_setting_parse(text, &setting, NULL);
-    }
-    pair->field = setting.field;
-    pair->bound =
-        bale_codec_is_lossy(setting.codec) ? bale_number_of_bits(setting.field.step) / 2 : 0;
-    if (pair->field.type == BALE_FIELD_F32 || pair->field.type == BALE_FIELD_F64 ||
-        pair->field.type == BALE_FIELD_NPY)
-        return 0;
-    return bale_usage_error(command, "%s: has no attribute with a type: give --type",
-                            pair->copy_name);
-}
 
 /* ---- What is printed ---- */
 
@@ -356,12 +237,9 @@ static int compare(const struct bale_command *command, const struct request *req
     if (!open_file(pair->original_name, &pair->original, &original) ||
         !open_file(pair->copy_name, &pair->copy, &copy))
         return BALE_EXIT_FAILED;
-    status =
-        request->type ? field_of_options(command, request, pair) : field_of_copy(command, pair);
+    status = bale_quality_describe(command, &request->said, pair);
     if (status)
         return status;
-    if (!read_headers(pair))
-        return BALE_EXIT_FAILED;
     pair->elements = count_elements(pair, &original, &copy);
     if (pair->elements == 0 || !bale_quality_compare(pair, &quality) ||
         (request->svg && !draw(pair, &quality, request->svg, request->force)))
@@ -378,25 +256,26 @@ static int compare(const struct bale_command *command, const struct request *req
 static int quality_run(const struct bale_command *command, int argc, char **argv)
 {
     struct bale_quality_pair pair = {.original = -1, .copy = -1};
-    struct request request = {.type = NULL};
+    struct request request = {.svg = NULL};
+    const struct bale_quality_said *said = &request.said;
     int option, status;
 
     while ((option = bale_options_next(command, argc, argv, ":fh", long_options)) >= 0) {
         switch (option) {
         case OPTION_TYPE:
-            request.type = optarg;
+            request.said.type = optarg;
             break;
         case OPTION_DIMS:
-            request.dims = optarg;
+            request.said.dims = optarg;
             break;
         case OPTION_BE:
-            request.big_endian = true;
+            request.said.big_endian = true;
             break;
         case OPTION_OFFSET:
-            request.offset = optarg;
+            request.said.offset = optarg;
             break;
         case OPTION_BOUND:
-            request.bound = optarg;
+            request.said.bound = optarg;
             break;
         case OPTION_JSON:
             request.json = true;
@@ -412,7 +291,7 @@ static int quality_run(const struct bale_command *command, int argc, char **argv
         return bale_options_status(command, option);
     if (argc - optind != 2)
         return bale_usage_error(command, "ORIGINAL and COPY are needed");
-    if (!request.type && (request.dims || request.big_endian || request.offset || request.bound))
+    if (!said->type && (said->dims || said->big_endian || said->offset || said->bound))
         return bale_usage_error(command, "--dims, --big-endian, --offset and --bound need --type");
     pair.original_name = argv[optind];
     pair.copy_name = argv[optind + 1];
