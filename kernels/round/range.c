@@ -7,8 +7,8 @@
 
 #include "kernels/round/mode.h"
 
-/* Defines name(swaps, in, count): the range of count elements of size bits. Of a negative number the
- * bits but its sign are turned around, so that keys ascend as numbers do: there and back. */
+/* Defines name(swaps, in, count): the range of count elements of size bits. Of a negative number all
+ * bits but the sign are turned around, so that keys ascend as numbers do: there and back. */
 #define DEFINE_RANGE(name, type, size, swap, infinite)                                             \
     static type name##_number(int##size##_t key)                                                   \
     {                                                                                              \

@@ -77,3 +77,17 @@ kill -TERM "$cat"
 status=0
 wait "$cat" || status=$?
 is 143 "$status" "cat into a pipe, and SIGTERM"
+
+# compress finds a range without reading what is a hole: its zeros are the least values here.
+/usr/bin/python3 - "$large/numbers" <<'END'
+import array, sys
+with open(sys.argv[1], "wb") as file:
+    file.write(array.array("f", [1 + i % 5 for i in range(5000)]).tobytes())
+    file.seek(9000000000000)
+    file.write(array.array("f", [100]).tobytes())
+END
+truncate -s 7E "$large/numbers"
+for range in "" ,range=0:100; do
+    run 0 compress -f -o "$work/numbers$range.bale" --codec "cusz:f32,rel=1e-3$range" "$large/numbers"
+done
+cmp "$work/numbers.bale" "$work/numbers,range=0:100.bale" || fail "the range of what has holes"

@@ -23,6 +23,19 @@ static bool go_to(const struct bale_source *source, off_t at)
     return false;
 }
 
+/* The piece to look at after the one at this place: of more than two that are a hole, the last, since
+ * the first has been, and the others are as these. */
+static uint64_t next_piece(const struct bale_source *source, off_t begin, uint64_t at)
+{
+    off_t data = lseek(source->fd, begin + (off_t)at, SEEK_DATA);
+    uint64_t last;
+
+    if (data < 0 && errno == ENXIO)
+        data = source->st.st_size;
+    last = data > begin ? (uint64_t)(data - begin) / PIECE * PIECE : 0;
+    return last > at + 2 * PIECE ? last - PIECE : at + PIECE;
+}
+
 /* The range of the array that the bytes from begin on have. *what: why they have none, or NULL. */
 static bool find_range(const struct bale_source *source, off_t begin, const struct bale_field *said,
                        uint8_t *piece, struct bale_range *range, const char **what)
@@ -32,7 +45,7 @@ static bool find_range(const struct bale_source *source, off_t begin, const stru
 
     *range = (struct bale_range){INFINITY, -INFINITY};
     *what = NULL;
-    for (uint64_t at = 0; !*what && got == PIECE + BEHIND; at += PIECE) {
+    for (uint64_t at = 0; !*what && got == PIECE + BEHIND; at = next_piece(source, begin, at)) {
         struct bale_range part;
         if (!go_to(source, begin + (off_t)at))
             return false;
