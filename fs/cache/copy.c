@@ -46,6 +46,15 @@ static uint64_t step_of(struct bale_file *file)
     return step;
 }
 
+void bale_file_copy_otherwise(struct bale_file *from, struct bale_file *to)
+{
+    uint64_t step = step_of(from);
+
+    pthread_mutex_lock(&to->lock);
+    bale_rounds_raise(to, step);
+    pthread_mutex_unlock(&to->lock);
+}
+
 static bool is_dirty_in(struct bale_file *file, uint64_t offset, uint64_t end)
 {
     bool dirty = false;
@@ -189,13 +198,8 @@ static void copy_finish(void *arg, int64_t result)
     struct bale_copying *copying = arg;
 
     result = result < 0 ? result : copying->result;
-    if (result == BALE_E_UNSUPPORTED) {
-        /* The caller writes what it reads. */
-        uint64_t step = step_of(copying->from);
-        pthread_mutex_lock(&copying->to->lock);
-        bale_rounds_raise(copying->to, step);
-        pthread_mutex_unlock(&copying->to->lock);
-    }
+    if (result == BALE_E_UNSUPPORTED)
+        bale_file_copy_otherwise(copying->from, copying->to);
     copying->done(copying->arg, result);
     bale_file_unref(copying->from);
     bale_file_unref(copying->to);

@@ -29,6 +29,10 @@ struct bale_copy {
 void bale_file_copy(struct bale_file *from, struct bale_file *to, struct bale_copy *copy,
                     bale_file_done *done, void *arg);
 
+/* Before a copy by reading and writing: the target takes over the source's greatest step. Any
+ * thread, no lock held. */
+void bale_file_copy_otherwise(struct bale_file *from, struct bale_file *to);
+
 /* ---- For change_run.c ---- */
 
 struct bale_change;

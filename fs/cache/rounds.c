@@ -120,7 +120,7 @@ static bool changes_header(const struct bale_file *file, uint64_t offset, const 
 
 void bale_rounds_look(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
 {
-    if (is_lossy(file) && !is_npy(file) && file->rounds == BALE_ROUNDS_YES &&
+    if (is_lossy(file) && !is_npy(file) && file->rounds != BALE_ROUNDS_NO &&
         bale_round_is_hdf5(offset, data, length))
         end_rounding(file, "HDF5 behind a user block");
 }

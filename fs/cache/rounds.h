@@ -26,8 +26,8 @@ int bale_rounds_load(struct bale_file *file, struct bale_scratch *scratch);
 /* Before bytes are copied into the cache, which cannot fail any more: takes note of those at the
  * file's begin, and decides if that completes them. Nothing is pending. BALE_E_NOMEM. */
 int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length);
-/* Before bytes that are there are rounded: ends the rounding if they show another format, as
- * bale_rounds_note does for those that are written. */
+/* Before bytes that are there are rounded: ends the rounding, also before it has begun, if they show
+ * another format, as bale_rounds_note does for those that are written. */
 void bale_rounds_look(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length);
 /* The bytes from [from, to) on are cut off, punched or zeroed, or a gap begins there: they do not
  * count as written. */

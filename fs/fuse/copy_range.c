@@ -49,6 +49,7 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
 
     (void)fi_in;
     if (flags != 0 || off_in != off_out || bale_handle_is_sync(fi_out)) {
+        bale_file_copy_otherwise(in->opened->file, out->opened->file);
         fuse_reply_err(req, EOPNOTSUPP);
         return;
     }

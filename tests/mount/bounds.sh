@@ -121,6 +121,36 @@ is cusz "$(codecs same)" "codec of what was copied as it was stored"
 fsck_clean "$store"
 reader_clean "$store"
 
+# HDF5 behind a user block is exact from its signature on, however it comes.
+mount_up "$store" "$mnt"
+{ head -c 8192 "$work/field"; printf '\211HDF\r\n\032\n'; cat "$work/field"; } >"$work/block.h5"
+: >"$mnt/whole.h5"
+"$BALEFS" set "$mnt/whole.h5" cusz:f32,abs=0.5
+dd if="$work/block.h5" of="$mnt/whole.h5" bs=1M conv=notrunc status=none
+: >"$mnt/behind.h5"
+"$BALEFS" set "$mnt/behind.h5" cusz:f32,abs=0.5
+dd if="$work/block.h5" of="$mnt/behind.h5" bs=8192 skip=1 seek=1 conv=notrunc status=none
+dd if="$work/block.h5" of="$mnt/behind.h5" bs=8192 count=1 conv=notrunc status=none
+for file in whole.h5 behind.h5; do
+    cmp "$work/block.h5" "$mnt/$file" || fail "$file is not exact"
+    is "False None" "$(said "$file")" "$file"
+done
+
+# What is read and written has the record of its origin, at another place too.
+make origin 0.25
+echo 'a header of more' >"$mnt/header"
+/usr/bin/python3 - "$mnt/origin" "$mnt/header" <<'END_OF_APPEND'
+import os
+import sys
+source, target = os.open(sys.argv[1], os.O_RDONLY), os.open(sys.argv[2], os.O_WRONLY)
+os.lseek(target, 0, os.SEEK_END)
+while os.copy_file_range(source, target, 1 << 24):
+    pass
+END_OF_APPEND
+is "True 0.25" "$(said header)" "a header with an array behind it"
+mount_down "$mnt"
+is "1 0.25" "$(totals "$store/header")" "a header with an array behind it in the store"
+
 # An empty file has no elements.
 mount_up "$store" "$mnt"
 for file in array late same; do
