@@ -7,11 +7,22 @@
 #include "kernels/round/npy.h"
 #include "kernels/round/round.h"
 
+/* Whether the bytes are one element again and again, as those of a field at rest, and no lines. */
+static bool is_constant(const uint8_t *bytes, size_t length)
+{
+    enum { ELEMENT_MOST = 8, LEAST = 8 * ELEMENT_MOST };
+
+    return length >= LEAST && !memchr(bytes, '\n', ELEMENT_MOST) &&
+           memcmp(bytes, bytes + ELEMENT_MOST, length - ELEMENT_MOST) == 0;
+}
+
 /* Whether the bytes are UTF-8 without control characters; the last character may be cut. */
 static bool is_text(const uint8_t *bytes, size_t length)
 {
     size_t i = 0;
 
+    if (is_constant(bytes, length))
+        return false;
     while (i < length) {
         const uint8_t c = bytes[i++];
         size_t more = c < 0x80 ? 0 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2 : 1;
@@ -43,6 +54,8 @@ static const struct kind others[] = {{"HDF5", HDF5, 0, 8},
                                      {"GRIB", "GRIB", 0, 4},
                                      {"SQLite", "SQLite format 3", 0, 16},
                                      {"Parquet", "PAR1", 0, 4},
+                                     {"Parquet", "PARE", 0, 4},
+                                     {"Feather", "FEA1", 0, 4},
                                      {"Arrow", "ARROW1", 0, 6},
                                      {"PNG", "\x89PNG\r\n\x1a\n", 0, 8},
                                      {"JPEG", "\xff\xd8\xff", 0, 3},
@@ -64,9 +77,12 @@ static const struct kind headers[] = {
     {"NumPy", "\x93NUMPY", 0, 6}, {"MATLAB", "MATLAB ", 0, 7},
     {"FITS", "SIMPLE  =", 0, 9},  {"VTK", "# vtk DataFile", 0, 14},
     {"XML", "<?xml", 0, 5},       {"XML", "<VTKFile", 0, 8},
-    {"NRRD", "NRRD000", 0, 7},    {"PLY", "ply\n", 0, 4},
-    {"PLY", "ply\r\n", 0, 5},     {"TIFF", "II*", 0, 4},
-    {"TIFF", "MM\0*", 0, 4},      {"RIFF", "RIFF", 0, 4}};
+    {"NRRD", "NRRD000", 0, 7},    {"FITS", "XTENSION=", 0, 9},
+    {"PLY", "ply\n", 0, 4},       {"PLY", "ply\r", 0, 4},
+    {"TIFF", "II*", 0, 4},        {"TIFF", "MM\0*", 0, 4},
+    {"TIFF", "II+", 0, 4},        {"TIFF", "MM\0+", 0, 4},
+    {"RIFF", "RIFF", 0, 4},       {"RIFF", "RIFX", 0, 4},
+    {"RIFF", "RF64", 0, 4}};
 
 static const char *find_kind(const struct kind *kinds, size_t count, const uint8_t *begin,
                              size_t length)
@@ -79,29 +95,30 @@ static const char *find_kind(const struct kind *kinds, size_t count, const uint8
 }
 
 /* Whether the bytes begin with a record of Fortran's unformatted files: its length before it and
- * behind it. */
-static bool is_record(const uint8_t *begin, size_t length)
+ * behind it, in the byte order of the elements. As one of them such a length is next to nothing. */
+static bool is_record(const uint8_t *begin, size_t length, bool big_endian)
 {
-    uint32_t before, behind;
+    uint32_t before;
 
     if (length < 2 * sizeof before)
         return false;
     memcpy(&before, begin, sizeof before);
+    if (big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
+        before = __builtin_bswap32(before);
     if (before == 0 || before > length - 2 * sizeof before)
         return false;
-    memcpy(&behind, begin + sizeof before + before, sizeof behind);
-    return before == behind;
+    return memcmp(begin, begin + sizeof before + before, sizeof before) == 0;
 }
 
-/* The name of a format that is no plain array, or NULL. described: the setting says where its array
- * begins. */
-static const char *other_format(const uint8_t *begin, size_t length, bool described)
+/* The name of a format that is no plain array, or NULL. */
+static const char *other_format(const struct bale_field *said, const uint8_t *begin, size_t length)
 {
+    const bool described = said->offset > 0; /* where the array begins */
     const char *name = find_kind(others, sizeof others / sizeof *others, begin, length);
 
     if (!name && !described)
         name = find_kind(headers, sizeof headers / sizeof *headers, begin, length);
-    if (!name && !described && is_record(begin, length))
+    if (!name && !described && is_record(begin, length, said->big_endian))
         name = "Fortran's records";
     return name ? name : is_text(begin, length) ? "text" : NULL;
 }
@@ -124,7 +141,7 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     if (said->type == BALE_FIELD_NPY)
         other = bale_npy_read(begin, length, field) ? NULL : "no NumPy array of f32 or f64";
     else
-        other = other_format(begin, length, said->offset > 0);
+        other = other_format(said, begin, length);
     if (other)
         *field = (struct bale_field){0};
     return other;

@@ -99,6 +99,7 @@ static void test_refused(void)
 {
     const struct bale_field plain = field_of(BALE_FIELD_F32, 0, false);
     const struct bale_field behind = field_of(BALE_FIELD_F32, 128, false);
+    const struct bale_field turned = field_of(BALE_FIELD_F32, 0, true);
     uint8_t file[BALE_ROUND_BEGIN];
     uint64_t state = 2;
 
@@ -115,13 +116,22 @@ static void test_refused(void)
     refuses("SQLite", "SQLite format 3", 16, 0);
     refuses("PNG", "\x89PNG\r\n\x1a\n", 8, 0);
     refuses("TIFF", "MM\0*", 4, 0);
+    refuses("TIFF", "II+\0", 4, 0);
     refuses("Fortran's records", "\4\0\0\0\1\2\3\4\4\0\0\0", 12, 0);
+    CHECK_EQ_STR(resolve(&turned, (const uint8_t *)"\0\0\0\4\1\2\3\4\0\0\0\4", 12),
+                 "Fortran's records");
+    CHECK(resolve(&turned, (const uint8_t *)"\4\0\0\0\1\2\3\4\4\0\0\0", 12) == NULL);
     CHECK_EQ_STR(resolve(&plain, (const uint8_t *)"1.5 2.5\n3 \xe2\x82", 12), "text");
     CHECK(resolve(&behind, (const uint8_t *)"\x93NUMPY\1\0", 8) == NULL);
     CHECK(resolve(&behind, (const uint8_t *)"# vtk DataFile\1", 15) == NULL);
     CHECK_EQ_STR(resolve(&behind, (const uint8_t *)"PK\x03\x04", 4), "zip");
     CHECK(resolve(&plain, (const uint8_t *)"\0\0\x80?\0\0\0@", 8) == NULL);
     CHECK(resolve(&plain, file, 0) == NULL);
+    for (size_t at = 0; at < sizeof file; at += 4)
+        memcpy(file + at, "333?", 4); /* 0.7 */
+    CHECK(resolve(&plain, file, sizeof file) == NULL);
+    memcpy(file + 2000, "text", 4);
+    CHECK_EQ_STR(resolve(&plain, file, sizeof file), "text");
     for (int n = 0; n < 100; n++) {
         data_field(&state, file, sizeof file);
         CHECK(resolve(&plain, file, sizeof file) == NULL);
