@@ -105,6 +105,8 @@ END
 run 0 quality --type f32 --svg - field.f32 good.f32
 prints '^<svg '
 case $out in *'<image'*) fail "slices of one dimension" ;; esac
+run 2 quality --type f32 --json --svg - field.f32 good.f32
+says '--svg -: --json is on standard output: name a file: see balefs quality --help'
 echo text >other.txt
 run 1 quality --type f32 --svg other.txt field.f32 good.f32
 says 'other.txt'
@@ -207,8 +209,8 @@ stays() { # FILE TYPE PATTERN
     run 0 decompress -f -o exact exact.bale
     cmp "$1" exact || fail "$1 differs"
 }
-stays wild f32 'a relative bound needs a range, and it has no finite values'
-stays empty f32 'a relative bound needs a range, and it has no finite values'
+stays wild f32 'a relative bound needs a range, and there are no finite values in it'
+stays empty f32 'a relative bound needs a range, and there are no finite values in it'
 stays constant f32 'a relative bound needs a range, and its finite values are all 2\.5'
 stays other.txt f32 'it is text'
 stays field.npy f32 'it is NumPy'

@@ -293,6 +293,8 @@ static int quality_run(const struct bale_command *command, int argc, char **argv
         return bale_usage_error(command, "ORIGINAL and COPY are needed");
     if (!said->type && (said->dims || said->big_endian || said->offset || said->bound))
         return bale_usage_error(command, "--dims, --big-endian, --offset and --bound need --type");
+    if (request.json && request.svg && strcmp(request.svg, "-") == 0)
+        return bale_usage_error(command, "--svg -: --json is on standard output: name a file");
     pair.original_name = argv[optind];
     pair.copy_name = argv[optind + 1];
     status = compare(command, &request, &pair);

@@ -85,8 +85,8 @@ static bool apply(const struct bale_source *source, double relative, const struc
                      "values are all %.9g",
                      source->name, range->low);
     else
-        bale_message("%s: stored without loss: a relative bound needs a range, and it has no "
-                     "finite values",
+        bale_message("%s: stored without loss: a relative bound needs a range, and there are no "
+                     "finite values in it",
                      source->name);
     return true;
 }
