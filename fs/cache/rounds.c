@@ -120,9 +120,11 @@ static bool changes_header(const struct bale_file *file, uint64_t offset, const 
 
 void bale_rounds_look(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
 {
-    if (is_lossy(file) && !is_npy(file) && file->rounds != BALE_ROUNDS_NO &&
-        bale_round_is_hdf5(offset, data, length))
-        end_rounding(file, "HDF5 behind a user block");
+    if (!is_lossy(file) || file->rounds == BALE_ROUNDS_NO)
+        return;
+    const char *what = bale_round_resolve_piece(&file->setting.field, offset, data, length);
+    if (what)
+        end_rounding(file, what);
 }
 
 int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)

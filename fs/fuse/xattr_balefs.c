@@ -18,7 +18,7 @@
 #include "fs/fuse/opened.h"
 #include "fs/fuse/xattr.h"
 #include "kernels/base/container_of.h"
-#include "kernels/frame/number.h"
+#include "kernels/frame/field.h"
 #include "kernels/frame/setting.h"
 
 #define VALUE_MAX 4096
@@ -114,7 +114,7 @@ static char *usage_text(const struct bale_file_attr *attr, const struct bale_con
     for (int i = 0; i < 256; i++)
         stored += usage->stored[i];
     bool lossy = attr->greatest_step != 0;
-    json_t *bound = lossy ? json_real(bale_number_of_bits(attr->greatest_step) / 2) : json_null();
+    json_t *bound = lossy ? json_real(bale_field_bound(attr->greatest_step)) : json_null();
     json_t *ratio = stored > 0 ? json_real((double)attr->size / (double)stored) : json_null();
     json_t *all = json_pack(
         "{s:I,s:I,s:I,s:o,s:I,s:I,s:s,s:b,s:o,s:o}", "logical", (json_int_t)attr->size, "stored",

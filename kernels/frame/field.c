@@ -181,6 +181,11 @@ static int refuse(struct bale_reason *why, const char *name, const char *what)
     return BALE_E_INVALID;
 }
 
+double bale_field_bound(uint64_t step)
+{
+    return bale_number_of_bits(step) / 2;
+}
+
 static int set_bound(const char *name, double bound, struct bale_field *field,
                      struct bale_reason *why)
 {
@@ -244,7 +249,7 @@ static int finish_field(const char *name, uint8_t codec, const struct parse *p,
                       "range=LOW:HIGH with rel=E where no whole array is there to take the least "
                       "and the largest value from");
     if (open) {
-        *relative = bale_number_of_bits(field->step) / 2;
+        *relative = bale_field_bound(field->step);
         field->step = 0;
     }
     return BALE_OK;
@@ -301,7 +306,7 @@ void bale_field_print(uint8_t codec, const struct bale_field *field, char *text,
                                    i == 0 ? ",dims=" : "x", field->dims[i]);
     if (field->offset > 0)
         snprintf(offset, sizeof offset, ",offset=%" PRIu64, field->offset);
-    bale_number_print_down(bale_number_of_bits(field->step) / 2, number);
+    bale_number_print_down(bale_field_bound(field->step), number);
     snprintf(text, size, "%s%s%s%s%s%s%s%s", types[field->type],
              bale_codec_is_lossy(codec) ? ",abs=" : "", bale_codec_is_lossy(codec) ? number : "",
              dims, field->big_endian ? ",be" : "", offset, field->pipeline ? ",pipeline=" : "",

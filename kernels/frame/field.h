@@ -3,6 +3,7 @@
 #define BALE_KERNELS_FRAME_FIELD_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "format/codecs.h"
 #include "format/reason.h"
@@ -31,6 +32,9 @@ int bale_field_parse(const char *name, uint8_t codec, const char *options, struc
  * field may have, as why (may be NULL) says. */
 int bale_field_set_range(const char *name, double relative, double low, double high,
                          struct bale_field *field, struct bale_reason *why);
+
+/* The bound of a step, which is half of it; 0 of none. */
+double bale_field_bound(uint64_t step);
 
 /* Writes the shortest options that parse to the same field, without the colon; nothing for an empty
  * one. size at least BALE_FIELD_TEXT. */

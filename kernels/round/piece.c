@@ -123,15 +123,6 @@ static const char *other_format(const struct bale_field *said, const uint8_t *be
     return name ? name : is_text(begin, length) ? "text" : NULL;
 }
 
-bool bale_round_is_hdf5(uint64_t offset, const uint8_t *piece, size_t length)
-{
-    for (uint64_t at = BALE_ROUND_BEGIN; at <= UINT64_MAX / 2 && at < offset + length; at *= 2)
-        if (at >= offset && offset + length - at >= 8 &&
-            memcmp(piece + (at - offset), HDF5, 8) == 0)
-            return true;
-    return false;
-}
-
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field)
 {
@@ -145,6 +136,18 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     if (other)
         *field = (struct bale_field){0};
     return other;
+}
+
+const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t offset,
+                                     const uint8_t *piece, size_t length)
+{
+    if (said->type == BALE_FIELD_NPY)
+        return NULL;
+    for (uint64_t at = BALE_ROUND_BEGIN; at <= UINT64_MAX / 2 && at < offset + length; at *= 2)
+        if (at >= offset && offset + length - at >= 8 &&
+            memcmp(piece + (at - offset), HDF5, 8) == 0)
+            return "HDF5 behind a user block";
+    return NULL;
 }
 
 /* Bytes of the piece before the array's end. */

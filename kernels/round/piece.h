@@ -3,7 +3,6 @@
 #ifndef BALE_KERNELS_ROUND_PIECE_H
 #define BALE_KERNELS_ROUND_PIECE_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,9 +21,11 @@ enum {
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field);
 
-/* Whether the piece of a file, the bytes from offset on, shows that this is HDF5 behind a user block
- * of BALE_ROUND_BEGIN bytes or more: such blocks have powers of two. */
-bool bale_round_is_hdf5(uint64_t offset, const uint8_t *piece, size_t length);
+/* The same of any piece of the file, the bytes from offset on: "HDF5 behind a user block" if it shows
+ * that, of a block of BALE_ROUND_BEGIN bytes or more: such blocks have powers of two. Else, and
+ * always with npy, NULL. */
+const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t offset,
+                                     const uint8_t *piece, size_t length);
 
 /* Copies a piece of a file, the bytes from offset on, and rounds, with the field's step, the
  * elements that lie in it as a whole, in the array, and not across a multiple of BALE_ROUND_PAGE.

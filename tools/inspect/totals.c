@@ -7,7 +7,7 @@
 #include "format/codecs.h"
 #include "format/err.h"
 #include "kernels/base/array.h"
-#include "kernels/frame/number.h"
+#include "kernels/frame/field.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
@@ -44,7 +44,7 @@ void bale_totals_file(struct bale_totals *totals, const struct bale_container_at
                                    .preallocated = usage->unwritten};
     if (attr->greatest_step != 0) {
         totals->lossy = 1;
-        totals->bound = bale_number_of_bits(attr->greatest_step) / 2;
+        totals->bound = bale_field_bound(attr->greatest_step);
     }
     for (int i = 0; i < BALE_CODECS; i++) {
         totals->codec[i] = (struct bale_codec_totals){.extents = usage->extents[i],

@@ -7,7 +7,6 @@
 
 #include "format/err.h"
 #include "kernels/frame/field.h"
-#include "kernels/frame/number.h"
 #include "kernels/frame/setting.h"
 #include "kernels/round/npy.h"
 #include "tools/common/message.h"
@@ -101,7 +100,7 @@ static int field_of_options(const struct bale_command *command,
              said->big_endian ? ",be" : "");
     if (!read_words(text, &pair->field))
         return bale_usage_error(command, "--dims %s: no file has so many elements", said->dims);
-    pair->bound = said->bound ? bale_number_of_bits(pair->field.step) / 2 : 0;
+    pair->bound = said->bound ? bale_field_bound(pair->field.step) : 0;
     return 0;
 }
 
@@ -117,8 +116,7 @@ static int field_of_copy(const struct bale_command *command, struct bale_quality
         bale_setting_parse(text, &setting, NULL);
     }
     pair->field = setting.field;
-    pair->bound =
-        bale_codec_is_lossy(setting.codec) ? bale_number_of_bits(setting.field.step) / 2 : 0;
+    pair->bound = bale_field_bound(setting.field.step);
     if (pair->field.type == BALE_FIELD_F32 || pair->field.type == BALE_FIELD_F64 ||
         pair->field.type == BALE_FIELD_NPY)
         return 0;

@@ -7,7 +7,7 @@
 #include "format/err.h"
 #include "format/stream.h"
 #include "kernels/engine/dispatch.h"
-#include "kernels/frame/number.h"
+#include "kernels/frame/field.h"
 #include "kernels/round/piece.h"
 #include "tools/common/message.h"
 #include "tools/common/size.h"
@@ -133,9 +133,8 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
     if (packer->started == 0)
         what = bale_round_resolve(&setting.field, packer->at == 0 ? raw : hole,
                                   packer->at == 0 ? begin : sizeof hole, &packer->field);
-    if (!what && setting.field.type != BALE_FIELD_NPY &&
-        bale_round_is_hdf5(packer->at, raw, length))
-        what = "HDF5 behind a user block";
+    if (!what)
+        what = bale_round_resolve_piece(&setting.field, packer->at, raw, length);
     if (what && packer->packed->bound > 0)
         bale_message("%s: stored without loss from byte %llu on: it is %s", packer->source->name,
                      (unsigned long long)packer->at, what);
@@ -144,7 +143,7 @@ static struct bale_setting round_extent(struct packer *packer, uint8_t *raw, siz
     packer->exact = what != NULL;
     if (!what) {
         bale_round_piece(&packer->field, packer->at, raw, raw, length);
-        packer->packed->bound = bale_number_of_bits(packer->field.step) / 2;
+        packer->packed->bound = bale_field_bound(packer->field.step);
         setting.field = packer->field;
     }
     return setting;

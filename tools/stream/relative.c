@@ -56,8 +56,8 @@ static bool find_range(const struct bale_source *source, off_t begin, const stru
             *what = bale_round_resolve(
                 said, piece, (size_t)got < BALE_ROUND_BEGIN ? (size_t)got : BALE_ROUND_BEGIN,
                 &field);
-        if (!*what && said->type != BALE_FIELD_NPY && bale_round_is_hdf5(at, piece, (size_t)got))
-            *what = "HDF5 behind a user block";
+        if (!*what)
+            *what = bale_round_resolve_piece(said, at, piece, (size_t)got);
         part = bale_range_of_piece(&field, at, piece, (size_t)got);
         bale_range_widen(range, &part);
     }

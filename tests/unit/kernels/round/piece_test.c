@@ -142,17 +142,22 @@ static void test_refused(void)
  * whole. */
 static void test_user_blocks(void)
 {
+    const struct bale_field plain = field_of(BALE_FIELD_F32, 0, false);
+    const struct bale_field npy = field_of(BALE_FIELD_NPY, 0, false);
+    const char what[] = "HDF5 behind a user block";
     static uint8_t file[70000];
 
     for (size_t block = 4096; block <= 65536; block *= 2) {
         memset(file, 0, sizeof file);
         memcpy(file + block, "\x89HDF\r\n\x1a\n", 8);
-        CHECK(bale_round_is_hdf5(0, file, sizeof file));
-        CHECK(bale_round_is_hdf5(0, file, block + 8));
-        CHECK(!bale_round_is_hdf5(0, file, block + 7));
-        CHECK(bale_round_is_hdf5(block, file + block, 8));
-        CHECK(!bale_round_is_hdf5(block + 1, file + block + 1, 4096));
-        CHECK(!bale_round_is_hdf5(block + 512, file + block, 512)); /* no power of two */
+        CHECK_EQ_STR(bale_round_resolve_piece(&plain, 0, file, sizeof file), what);
+        CHECK_EQ_STR(bale_round_resolve_piece(&plain, 0, file, block + 8), what);
+        CHECK(!bale_round_resolve_piece(&plain, 0, file, block + 7));
+        CHECK_EQ_STR(bale_round_resolve_piece(&plain, block, file + block, 8), what);
+        CHECK(!bale_round_resolve_piece(&plain, block + 1, file + block + 1, 4096));
+        CHECK(!bale_round_resolve_piece(&plain, block + 512, file + block,
+                                        512)); /* no power of two */
+        CHECK(!bale_round_resolve_piece(&npy, 0, file, sizeof file));
     }
 }
 
