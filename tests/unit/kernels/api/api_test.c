@@ -1,12 +1,9 @@
 /* The library in memory: every codec and odd size comes back, in the library's and in the caller's
  * memory; damage of every kind is reported; structures of other versions are taken for what they
  * are. */
-#include <math.h>
-
 #include "format/bytes.h"
 #include "format/stream.h"
 #include "kernels/api/balefs.h"
-#include "kernels/round/round.h"
 #include "tests/check.h"
 #include "tests/codecs/cases.h"
 #include "tests/codecs/data.h"
@@ -96,87 +93,6 @@ static void test_round_trips(void)
     round_trip(&params, LARGE);
     memset(raw, 0, LARGE);
     round_trip(NULL, LARGE);
-}
-
-/* With a bound: what comes back is what rounding makes of the input, which stays as it is; a text
- * comes back as it was. */
-static void test_bound(void)
-{
-    const struct bale_params params = with("cusz:f32,abs=0.125,dims=100x100", 0, 0);
-    struct bale_rounding rounding;
-    const double step = 0.25;
-    uint64_t bits, state = 5;
-
-    memcpy(&bits, &step, sizeof bits);
-    CHECK_EQ(bale_rounding_make(&rounding, BALE_ROUND_F32, false, bits), BALE_OK);
-    for (int text = 0; text <= 1; text++) {
-        struct bale_buffer made = {0}, back = {0};
-        uint8_t *want;
-        for (size_t i = 0; i + 4 <= LARGE; i += 4) {
-            const float x = (float)(data_next(&state) % 4096) / 64 + (float)(i % 400);
-            memcpy(raw + i, &x, 4);
-        }
-        if (text)
-            data_text(&state, raw, LARGE);
-        want = exactly(raw, LARGE);
-        if (!text)
-            bale_round(&rounding, want, want, LARGE / 4);
-        CHECK_EQ(bale_compress(context, &params, raw, LARGE, &made), BALE_API_OK);
-        CHECK_EQ(bale_decompress(context, NULL, made.data, made.length, &back), BALE_API_OK);
-        CHECK_EQ_U(back.length, LARGE);
-        CHECK_EQ_MEM(back.data, want, LARGE);
-        CHECK((memcmp(raw, want, LARGE) == 0) == text);
-        CHECK(made.length < LARGE / 2);
-        bale_buffer_free(&made);
-        bale_buffer_free(&back);
-        free(want);
-    }
-}
-
-static struct bale_buffer compressed(const char *codec, const void *in, size_t length)
-{
-    const struct bale_params params = with(codec, 0, 0);
-    struct bale_buffer made = {0};
-
-    CHECK_EQ(bale_compress(context, &params, in, length, &made), BALE_API_OK);
-    return made;
-}
-
-/* A relative bound is one of the range, as if that had been said; without a range, and in what is
- * no array, nothing changes. */
-static void test_relative(void)
-{
-    const struct bale_params params = with("cusz:f64,rel=0.9", 0, 0);
-    const double huge[] = {-1e308, 1e308};
-    struct bale_buffer made, said, back = {0};
-
-    for (size_t i = 0; i + 4 <= LARGE; i += 4) {
-        const float x = i == 4000 ? NAN : i == 8000 ? INFINITY : (float)(i % 4001) / 16;
-        memcpy(raw + i, &x, 4);
-    }
-    made = compressed("cusz:f32,rel=1e-3", raw, LARGE);
-    said = compressed("cusz:f32,rel=1e-3,range=0:250", raw, LARGE);
-    if (CHECK_EQ_U(made.length, said.length))
-        CHECK_EQ_MEM(made.data, said.data, said.length);
-    bale_buffer_free(&made);
-    bale_buffer_free(&said);
-
-    for (int text = 0; text <= 1; text++) {
-        memset(raw, 0xff, LARGE); /* NaN */
-        if (text)
-            data_fill(DATA_TEXT, 1, raw, LARGE);
-        made = compressed("cusz:f32,rel=1e-3", raw, LARGE);
-        CHECK_EQ(bale_decompress(context, NULL, made.data, made.length, &back), BALE_API_OK);
-        if (CHECK_EQ_U(back.length, LARGE))
-            CHECK_EQ_MEM(back.data, raw, LARGE);
-        bale_buffer_free(&made);
-        bale_buffer_free(&back);
-    }
-    made = compressed("cusz:f32,rel=1e-3", NULL, 0);
-    bale_buffer_free(&made);
-    CHECK(bale_compress_bound(&params, LARGE) > LARGE);
-    CHECK_EQ(bale_compress(context, &params, huge, sizeof huge, &made), BALE_API_INVALID);
-    CHECK(strstr(bale_context_message(context), "2^1021") != NULL);
 }
 
 /* Many threads make the same bytes as one. */
@@ -427,8 +343,6 @@ int main(int argc, char **argv)
     REQUIRE(bale_context_create(&params, &context) == BALE_API_OK);
     CHECK_EQ_STR(bale_context_message(context), "");
     test_round_trips();
-    test_bound();
-    test_relative();
     test_threads();
     test_room();
     test_arguments();
