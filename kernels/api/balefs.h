@@ -127,10 +127,12 @@ struct bale_params {
     size_t size; /* sizeof(struct bale_params) */
     /* "auto", "store", "lz4", "zstd:3", ... (section 7). NULL: "auto". With "cusz:f32,abs=E" the
      * elements that come back differ by E at most, unless the first 4096 bytes show that the
-     * input is no array (a text, an archive). With "cusz:npy,abs=E" the input is a whole .npy file,
+     * input is no array (a text, an archive); from the frame on that has the signature of HDF5
+     * behind a user block nothing changes. With "cusz:npy,abs=E" the input is a whole .npy file,
      * whose header says what its elements are, and stays as it is. With rel=E instead of abs=E the
      * bound is E times the range of the array's finite elements, which the CPU finds in a copy
-     * where the input is a device's; without two different ones nothing changes. */
+     * where the input is a device's; without two different ones, and with such a signature
+     * anywhere, nothing changes. */
     const char *codec;
     uint32_t extent; /* raw bytes of a frame: a multiple of 4096, 16 KiB to 64 MiB. 0: 128 KiB,
                         * and 1 MiB with a codec for arrays of numbers */

@@ -1,5 +1,4 @@
 /* bale_compress: encodes extents in the ring's entries, and appends the frames in order. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,25 +6,19 @@
 #include "format/reason.h"
 #include "format/stream.h"
 #include "kernels/api/context.h"
-#include "kernels/frame/setting.h"
 #include "kernels/round/piece.h"
-#include "kernels/round/range.h"
-
-/* Bytes of a device that are copied to look for the range, and those behind them that an element
- * may begin before. */
-enum { PIECE = 1 << 20, BEHIND = 8 };
 
 struct job {
     struct bale_context *context;
     struct bale_api_setup setup;
     struct bale_api_memory memory;
     enum bale_api_way way;
-    bool rounds; /* elements: the setting is lossy, and in is an array */
     struct bale_stream stream;
     const uint8_t *in;
     size_t length;
-    size_t at;    /* bytes of in that were given to entries */
-    uint8_t *out; /* room for capacity bytes, of which used are written */
+    size_t rounded; /* bytes from the begin on whose elements are rounded: whole extents, or all */
+    size_t at;      /* bytes of in that were given to entries */
+    uint8_t *out;   /* room for capacity bytes, of which used are written */
     size_t capacity;
     size_t used;
 };
@@ -113,7 +106,7 @@ static int fill_entry(struct job *job, struct bale_ring_entry *entry)
     item->capacity = job->context->entry_stored;
     set_memory(job, entry);
     job->at += length;
-    return job->rounds ? round_item(job, entry) : BALE_OK;
+    return item->frame.offset < job->rounded ? round_item(job, entry) : BALE_OK;
 }
 
 /* After a device could not do an item in its own memory, all items are staged. */
@@ -238,69 +231,6 @@ static void close_output(struct job *job, struct bale_buffer *out)
     out->length = job->used;
 }
 
-static int find_range(struct job *job, struct bale_range *range)
-{
-    const struct bale_field *field = &job->setup.setting.field;
-    const size_t step = job->memory.in ? PIECE : job->length;
-
-    *range = (struct bale_range){INFINITY, -INFINITY};
-    for (size_t at = 0; at < job->length; at += step) {
-        const size_t left = job->length - at;
-        const size_t length = left < step + BEHIND ? left : step + BEHIND;
-        struct bale_range part;
-        uint8_t *copy = NULL;
-        int err;
-        if (job->memory.in) {
-            err = bale_api_fetch(job->context, job->in + at, length, &copy);
-            if (err < 0)
-                return err;
-        }
-        part = bale_range_of_piece(field, at, copy ? copy : job->in, length);
-        bale_range_widen(range, &part);
-        free(copy);
-    }
-    return BALE_OK;
-}
-
-/* The bound of a relative one. Without two different finite elements nothing is rounded. */
-static int take_range(struct job *job)
-{
-    struct bale_range range;
-    int err = find_range(job, &range);
-
-    if (err < 0)
-        return err;
-    if (range.low < range.high)
-        return bale_setting_set_range(&job->setup.setting, job->setup.relative, range.low,
-                                      range.high, &job->context->message);
-    job->rounds = false;
-    return BALE_OK;
-}
-
-/* Whether elements are rounded, which in's first bytes show, and what they are. */
-static int look_at_begin(struct job *job)
-{
-    const size_t length = job->length < BALE_ROUND_BEGIN ? job->length : BALE_ROUND_BEGIN;
-    uint8_t begin[BALE_ROUND_BEGIN];
-    struct bale_field field;
-    int err;
-
-    if (!bale_codec_is_lossy(job->setup.setting.codec))
-        return BALE_OK;
-    bale_api_move(job->context, begin, job->in, length, job->memory.in);
-    err = bale_api_run_moves(job->context);
-    if (err < 0)
-        return err;
-    job->rounds = !bale_round_resolve(&job->setup.setting.field, begin, length, &field);
-    if (job->rounds)
-        job->setup.setting.field = field;
-    if (job->rounds && job->setup.relative > 0)
-        err = take_range(job);
-    if (!job->rounds && job->setup.relative > 0)
-        job->setup.setting = (struct bale_setting){.codec = BALE_CODEC_AUTO};
-    return err;
-}
-
 /* Engines round up to the end of the bytes: where elements could lie behind the array, the host does
  * it. Else the array has no end of its own then. */
 static bool goes_on_behind(struct job *job)
@@ -321,10 +251,10 @@ static int open_ring(struct job *job)
     uint32_t raw = frames > 1 ? extent : (uint32_t)job->length;
     size_t each = bale_frame_bound(context->gpu && raw > 0 ? raw : extent, job->setup.chunk_log2);
 
-    job->way = job->rounds ? BALE_API_STAGED : BALE_API_DIRECT;
+    job->way = job->rounded > 0 ? BALE_API_STAGED : BALE_API_DIRECT;
     if (!context->gpu)
         return bale_api_make_ring(context, bale_ring_entry_count(context->threads, each),
-                                  job->rounds ? raw : 0, each);
+                                  job->rounded > 0 ? raw : 0, each);
     job->way = job->memory.in && !bale_setting_is_open(job->setup.setting) && !goes_on_behind(job)
                    ? BALE_API_ON_DEVICE
                    : BALE_API_STAGED;
@@ -344,7 +274,7 @@ int bale_compress(struct bale_context *context, const struct bale_params *params
     if (err == BALE_OK)
         err = bale_api_begin(context, &job.setup, length > 0 ? in : NULL, out->data, &job.memory);
     if (err == BALE_OK)
-        err = look_at_begin(&job);
+        err = bale_api_look(context, job.in, length, job.memory.in, &job.setup, &job.rounded);
     if (err == BALE_OK)
         err = open_ring(&job);
     if (err == BALE_OK)

@@ -110,4 +110,12 @@ bool bale_api_is_lost(struct bale_context *context, int status);
 /* Copies bytes of a device to host memory from malloc, which the caller frees. */
 int bale_api_fetch(struct bale_context *context, const void *from, size_t length, uint8_t **to);
 
+/* ---- look.c ---- */
+
+/* With a lossy setting: sets *rounded to the bytes from the begin on whose elements are to be
+ * rounded, whole extents or all of length, and completes the setting by what in says of its
+ * elements. on_device: in is a device's memory. Other settings stay, and *rounded is 0. */
+int bale_api_look(struct bale_context *context, const uint8_t *in, size_t length, bool on_device,
+                  struct bale_api_setup *setup, size_t *rounded);
+
 #endif

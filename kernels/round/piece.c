@@ -138,14 +138,23 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
     return other;
 }
 
+uint64_t bale_round_place(uint64_t offset)
+{
+    uint64_t at = BALE_ROUND_BEGIN;
+
+    while (at < offset && at <= UINT64_MAX / 2)
+        at *= 2;
+    return at < offset ? UINT64_MAX : at;
+}
+
 const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t offset,
                                      const uint8_t *piece, size_t length)
 {
-    if (said->type == BALE_FIELD_NPY)
+    if (said->type == BALE_FIELD_NPY || length < BALE_ROUND_SIGNATURE)
         return NULL;
-    for (uint64_t at = BALE_ROUND_BEGIN; at <= UINT64_MAX / 2 && at < offset + length; at *= 2)
-        if (at >= offset && offset + length - at >= 8 &&
-            memcmp(piece + (at - offset), HDF5, 8) == 0)
+    for (uint64_t at = bale_round_place(offset); at - offset <= length - BALE_ROUND_SIGNATURE;
+         at = bale_round_place(at + 1))
+        if (memcmp(piece + (at - offset), HDF5, BALE_ROUND_SIGNATURE) == 0)
             return "HDF5 behind a user block";
     return NULL;
 }

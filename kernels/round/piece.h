@@ -9,8 +9,10 @@
 #include "format/field.h"
 
 enum {
-    BALE_ROUND_BEGIN = 4096, /* bytes of a file that show what it is */
-    BALE_ROUND_PAGE = 4096,  /* no element across a multiple of this is rounded */
+    BALE_ROUND_BEGIN = 4096,  /* bytes of a file that show what it is */
+    BALE_ROUND_PAGE = 4096,   /* no element across a multiple of this is rounded */
+    BALE_ROUND_SIGNATURE = 8, /* bytes at a place behind the begin that show it, too */
+    BALE_ROUND_PLACES = 64,   /* at most so many such places are there */
 };
 
 /* Whether the elements of a file may be rounded, and what they are. said: what the file's setting
@@ -21,9 +23,13 @@ enum {
 const char *bale_round_resolve(const struct bale_field *said, const uint8_t *begin, size_t length,
                                struct bale_field *field);
 
-/* The same of any piece of the file, the bytes from offset on: "HDF5 behind a user block" if it shows
- * that, of a block of BALE_ROUND_BEGIN bytes or more: such blocks have powers of two. Else, and
- * always with npy, NULL. */
+/* The first place from offset on, behind the begin, where HDF5 behind a user block may have its
+ * signature: a power of two. UINT64_MAX: there is none. */
+uint64_t bale_round_place(uint64_t offset);
+
+/* As bale_round_resolve, of any piece of the file, the bytes from offset on: "HDF5 behind a user
+ * block" if it has the signature of that at such a place, as a whole. Else, and always with npy,
+ * NULL. */
 const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t offset,
                                      const uint8_t *piece, size_t length);
 

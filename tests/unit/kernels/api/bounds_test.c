@@ -102,6 +102,34 @@ static void test_relative(void)
     CHECK(strstr(bale_context_message(context), "2^1021") != NULL);
 }
 
+/* HDF5 behind a user block is exact from the extent on that has its signature, as of the command;
+ * with a relative bound, and where it begins within the first bytes, it is exact as a whole. */
+static void test_user_block(void)
+{
+    static const size_t blocks[] = {512, 4096, K * K / 2, 2 * K * K};
+
+    for (size_t i = 0; i < 2 * sizeof blocks / sizeof *blocks; i++) {
+        const size_t block = blocks[i / 2];
+        const char *codec = i % 2 ? "cusz:f32,rel=1e-3" : "cusz:f32,abs=0.125";
+        const size_t exact = block < K * K || i % 2 ? 0 : block;
+        struct bale_buffer made, back;
+        for (size_t at = 0; at + 4 <= LARGE; at += 4) {
+            const float x = (float)(at % 4001) / 64 + 1;
+            memcpy(raw + at, &x, 4);
+        }
+        memcpy(raw + block, "\x89HDF\r\n\x1a\n", 8);
+        made = compressed(codec, raw, LARGE);
+        back = decompressed(&made);
+        if (CHECK_EQ_U(back.length, LARGE)) {
+            CHECK_EQ_MEM((uint8_t *)back.data + exact, raw + exact, LARGE - exact);
+            for (size_t at = 0; at < exact; at += K * K) /* an extent */
+                CHECK(memcmp((uint8_t *)back.data + at, raw + at, K * K) != 0);
+        }
+        bale_buffer_free(&made);
+        bale_buffer_free(&back);
+    }
+}
+
 int main(void)
 {
     struct bale_context_params params = BALE_CONTEXT_PARAMS_INIT;
@@ -110,6 +138,7 @@ int main(void)
     REQUIRE(bale_context_create(&params, &context) == BALE_API_OK);
     test_bound();
     test_relative();
+    test_user_block();
     bale_context_destroy(context);
     return check_result();
 }

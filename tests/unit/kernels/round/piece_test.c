@@ -161,6 +161,16 @@ static void test_user_blocks(void)
     }
 }
 
+static void test_places(void)
+{
+    CHECK_EQ_U(bale_round_place(0), 4096);
+    CHECK_EQ_U(bale_round_place(4096), 4096);
+    CHECK_EQ_U(bale_round_place(4097), 8192);
+    CHECK_EQ_U(bale_round_place((uint64_t)1 << 63), (uint64_t)1 << 63);
+    CHECK_EQ_U(bale_round_place(((uint64_t)1 << 63) + 1), UINT64_MAX);
+    CHECK_EQ_U(bale_round_place(UINT64_MAX), UINT64_MAX);
+}
+
 /* Without a step, or of another type, nothing is rounded. */
 static void test_lossless(void)
 {
@@ -183,6 +193,7 @@ int main(void)
     test_split();
     test_refused();
     test_user_blocks();
+    test_places();
     test_lossless();
     return check_result();
 }
