@@ -55,6 +55,26 @@ prints '^largest error +0.001, '
 prints '^elements +6000, 6000 '
 prints '^different +6000 elements'
 
+# Errors beyond binary64, and errors whose squares are below it.
+/usr/bin/python3 - <<'END'
+import struct
+def store(name, values):
+    open(name, "wb").write(struct.pack("<4d", *values))
+store("huge", [1.7e308, -1.7e308, 0, 1])
+store("turned", [-1.7e308, 1.7e308, 0, 1])
+store("tiny", [0, 1e-320, 0, 0])
+store("tinier", [1e-321, 1e-320, 0, 0])
+END
+run 0 quality --type f64 --dims 2x2 --svg huge.svg huge turned
+prints '^largest error  3\.4e\+308, at element 0$'
+prints '^PSNR           3\.01 dB$'
+prints '^ +3e\+308 to 3\.4e\+308    1$'
+[ "$(grep -c '>3.4e+308</text>' huge.svg)" = 1 ] || fail "the picture of huge errors"
+run 0 quality --type f64 --json huge turned
+is '[1, 2, 1] None 0.7071' "$(json '"%s %s %.4f" % ([n for n in d["histogram"]["counts"] if n], d["largest_error"], d["nrmse"])')" "huge errors"
+run 0 quality --type f64 --json tiny tinier
+is '[3, 1] 0.050 26.0' "$(json '"%s %.3f %.1f" % ([n for n in d["histogram"]["counts"] if n], d["nrmse"], d["psnr"])')" "tiny errors"
+
 # An array in NumPy's format says itself what it is.
 /usr/bin/python3 - <<'END'
 import struct

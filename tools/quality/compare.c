@@ -72,7 +72,8 @@ static void measure_error(const struct bale_quality_pair *pair, struct bale_qual
 {
     const bool different = memcmp(original, copy, bale_quality_width(&pair->field)) != 0;
     const double x = bale_quality_element(&pair->field, original);
-    const double y = bale_quality_element(&pair->field, copy), error = fabs(x - y);
+    const double y = bale_quality_element(&pair->field, copy);
+    const long double error = fabsl(bale_quality_error(x, y));
 
     q->different += different;
     if (isfinite(x)) {
@@ -95,8 +96,8 @@ static void measure_error(const struct bale_quality_pair *pair, struct bale_qual
 static void sort_error(const struct bale_quality_pair *pair, struct bale_quality *q,
                        uint64_t element, const uint8_t *original, const uint8_t *copy)
 {
-    const double error =
-        bale_quality_element(&pair->field, copy) - bale_quality_element(&pair->field, original);
+    const long double error = bale_quality_error(bale_quality_element(&pair->field, original),
+                                                 bale_quality_element(&pair->field, copy));
     const double share = bale_quality_share(q, error);
 
     (void)element;
@@ -139,11 +140,11 @@ bool bale_quality_compare(const struct bale_quality_pair *pair, struct bale_qual
     return visit_all(pair, quality, sort_error);
 }
 
-double bale_quality_nrmse(const struct bale_quality *quality)
+long double bale_quality_nrmse(const struct bale_quality *quality)
 {
-    const double range = quality->high - quality->low;
+    const long double range = (long double)quality->high - quality->low;
 
     if (quality->numbers == 0 || quality->squares <= 0)
         return 0;
-    return sqrt(quality->squares / (double)quality->numbers) / range;
+    return sqrtl(quality->squares / (long double)quality->numbers) / range;
 }

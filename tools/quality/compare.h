@@ -25,11 +25,12 @@ struct bale_quality {
     uint64_t beyond;    /* numbers whose error is above the bound, in exact arithmetic, and elements
                          * that are finite in one file alone, or not finite and different */
     double low, high;   /* of the original's numbers */
-    double worst;       /* the largest error */
-    uint64_t worst_at;  /* its element */
-    double squares;     /* sum of the squared errors */
-    double reach;       /* the histogram goes from -reach to reach: the bound, or the worst error;
-                         * 0: all errors are 0, and in the middle one */
+    /* Errors may be beyond a double, and their squares far above or below all doubles. */
+    long double worst;   /* the largest error */
+    uint64_t worst_at;   /* its element */
+    long double squares; /* sum of the squared errors */
+    long double reach;   /* the histogram goes from -reach to reach: the bound, or the worst error;
+                          * 0: all errors are 0, and in the middle one */
     uint64_t histogram[BALE_QUALITY_BINS];
     uint64_t outside; /* errors outside of it */
 };
@@ -41,9 +42,15 @@ static inline size_t bale_quality_width(const struct bale_field *field)
 }
 
 /* Where the error lies in the histogram: -1 to 1, or outside of it. */
-static inline double bale_quality_share(const struct bale_quality *quality, double error)
+static inline double bale_quality_share(const struct bale_quality *quality, long double error)
 {
-    return quality->reach > 0 ? error / quality->reach : error;
+    return (double)(quality->reach > 0 ? error / quality->reach : error);
+}
+
+/* By how much the copy is above the original. */
+static inline long double bale_quality_error(double original, double copy)
+{
+    return (long double)copy - original;
 }
 
 /* The element that its bytes stand for. */
@@ -57,6 +64,6 @@ bool bale_quality_read(const struct bale_quality_pair *pair, bool copy, uint64_t
 bool bale_quality_compare(const struct bale_quality_pair *pair, struct bale_quality *quality);
 
 /* The RMS error as a part of the original's range; 0 if the copy is exact. */
-double bale_quality_nrmse(const struct bale_quality *quality);
+long double bale_quality_nrmse(const struct bale_quality *quality);
 
 #endif

@@ -88,15 +88,17 @@ static const uint8_t none[3] = {128, 128, 128}; /* no number */
 static void paint(struct bale_quality_slice *s, const struct bale_quality *q, const double *row,
                   bool error)
 {
+    const long double range = (long double)q->high - q->low;
+
     for (size_t i = 0; i < (size_t)s->width * s->height; i++) {
-        const double x = error ? s->copy[i] - s->original[i] : row[i];
+        const long double x = error ? bale_quality_error(s->original[i], s->copy[i]) : row[i];
         uint8_t *rgb = s->rgb + 3 * i;
         if (!isfinite(x))
             memcpy(rgb, none, sizeof none);
         else if (error)
             colour(errors, 3, (bale_quality_share(q, x) + 1) / 2, rgb);
         else
-            colour(values, 5, q->high > q->low ? (x - q->low) / (q->high - q->low) : 0, rgb);
+            colour(values, 5, range > 0 ? (double)((x - q->low) / range) : 0, rgb);
     }
 }
 
@@ -149,9 +151,9 @@ static void draw_histogram(const struct bale_quality *q, int top, FILE *out)
     }
     fprintf(out,
             "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#444\"/>\n"
-            "<text x=\"%d\" y=\"%d\">%.3g</text>\n"
+            "<text x=\"%d\" y=\"%d\">%.3Lg</text>\n"
             "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">how often errors occur</text>\n"
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.3g</text>\n",
+            "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.3Lg</text>\n",
             GAP, top + BARS, WIDTH - GAP, top + BARS, GAP, top + BARS + 18, 0 - q->reach, WIDTH / 2,
             top + BARS + 18, WIDTH - GAP, top + BARS + 18, q->reach);
 }
@@ -160,7 +162,7 @@ void bale_quality_picture(const struct bale_quality_pair *pair, const struct bal
                           const struct bale_quality_slice *slice, FILE *out)
 {
     const int top = slice ? TOP + SIDE + GAP : TOP, height = top + BARS + 18 + GAP;
-    const double nrmse = bale_quality_nrmse(quality);
+    const long double nrmse = bale_quality_nrmse(quality);
 
     fprintf(out,
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
@@ -168,12 +170,12 @@ void bale_quality_picture(const struct bale_quality_pair *pair, const struct bal
             "<rect width=\"%d\" height=\"%d\" fill=\"white\"/>\n",
             WIDTH, height, WIDTH, height, WIDTH, height);
     fprintf(out,
-            "<text x=\"%d\" y=\"28\" font-size=\"15\">%" PRIu64 " elements, largest error %.4g",
+            "<text x=\"%d\" y=\"28\" font-size=\"15\">%" PRIu64 " elements, largest error %.4Lg",
             GAP, pair->elements, quality->worst);
     if (pair->bound > 0)
         fprintf(out, ", bound %.4g %s", pair->bound, quality->beyond ? "not kept" : "kept");
     if (nrmse > 0)
-        fprintf(out, ", PSNR %.1f dB", -20 * log10(nrmse));
+        fprintf(out, ", PSNR %.1Lf dB", -20 * log10l(nrmse));
     fputs("</text>\n", out);
     if (slice)
         draw_slices(quality, slice, out);

@@ -87,7 +87,7 @@ struct request {
 static void print_text(const struct bale_quality_pair *pair, const struct bale_quality *q,
                        uint64_t size, uint64_t stored)
 {
-    const double nrmse = bale_quality_nrmse(q);
+    const long double nrmse = bale_quality_nrmse(q);
     char ratio[BALE_TEXT];
 
     printf("elements       %" PRIu64 ", %" PRIu64 " of them numbers in both\n", pair->elements,
@@ -95,7 +95,7 @@ static void print_text(const struct bale_quality_pair *pair, const struct bale_q
     if (q->numbers > 0)
         printf("range          %.9g to %.9g\n", q->low, q->high);
     if (q->worst > 0)
-        printf("largest error  %.9g, at element %" PRIu64 "\n", q->worst, q->worst_at);
+        printf("largest error  %.9Lg, at element %" PRIu64 "\n", q->worst, q->worst_at);
     else
         printf("largest error  0\n");
     if (pair->bound > 0)
@@ -103,29 +103,31 @@ static void print_text(const struct bale_quality_pair *pair, const struct bale_q
                q->beyond ? "not kept" : "kept", q->beyond);
     printf("different      %" PRIu64 " elements\n", q->different);
     if (nrmse > 0 && isfinite(nrmse))
-        printf("PSNR           %.2f dB\nNRMSE          %.3g\n", -20 * log10(nrmse), nrmse);
+        printf("PSNR           %.2Lf dB\nNRMSE          %.3Lg\n", -20 * log10l(nrmse), nrmse);
     printf("size           %" PRIu64 ", stored %" PRIu64 ", ratio %s\n", size, stored,
            bale_ratio_text(size, stored, ratio));
     if (q->reach > 0)
         printf("errors:\n");
     for (int i = 0; q->reach > 0 && i < BALE_QUALITY_BINS; i++)
-        printf("  %11.3g to %-11.3g %" PRIu64 "\n", q->reach * (2.0 * i / BALE_QUALITY_BINS - 1),
-               q->reach * (2.0 * (i + 1) / BALE_QUALITY_BINS - 1), q->histogram[i]);
+        printf("  %11.3Lg to %-11.3Lg %" PRIu64 "\n", q->reach * (2.0L * i / BALE_QUALITY_BINS - 1),
+               q->reach * (2.0L * (i + 1) / BALE_QUALITY_BINS - 1), q->histogram[i]);
     if (q->outside > 0)
         printf("  outside of these           %" PRIu64 "\n", q->outside);
 }
 
-/* JSON has no infinities: null. */
-static void add_number(json_t *object, const char *key, double number)
+/* JSON has no infinities, and what is beyond a double is one here: null. */
+static void add_number(json_t *object, const char *key, long double number)
 {
-    json_object_set_new(object, key, isfinite(number) ? json_real(number) : json_null());
+    const double x = (double)number;
+
+    json_object_set_new(object, key, isfinite(x) ? json_real(x) : json_null());
 }
 
 static bool print_json(const struct bale_quality_pair *pair, const struct bale_quality *q,
                        uint64_t size, uint64_t stored)
 {
     json_t *object = json_object(), *histogram = json_object(), *counts = json_array();
-    const double nrmse = bale_quality_nrmse(q);
+    const long double nrmse = bale_quality_nrmse(q);
 
     bale_json_count(object, "elements", pair->elements);
     bale_json_count(object, "numbers", q->numbers);
@@ -138,7 +140,7 @@ static bool print_json(const struct bale_quality_pair *pair, const struct bale_q
                         pair->bound > 0 ? json_boolean(q->beyond == 0) : json_null());
     bale_json_count(object, "beyond", q->beyond);
     bale_json_count(object, "different", q->different);
-    add_number(object, "psnr", nrmse > 0 ? -20 * log10(nrmse) : INFINITY);
+    add_number(object, "psnr", nrmse > 0 ? -20 * log10l(nrmse) : INFINITY);
     add_number(object, "nrmse", nrmse);
     bale_json_count(object, "size", size);
     bale_json_count(object, "stored", stored);
