@@ -127,11 +127,29 @@ void bale_rounds_look(struct bale_file *file, uint64_t offset, const uint8_t *da
         end_rounding(file, what);
 }
 
-int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
+/* If a write has a part of a signature around that place, which is where it begins or ends: looks at
+ * all of it, with what is there already. */
+static void look_around(const struct bale_extent *extent, uint64_t place, uint64_t from,
+                        const uint8_t *data, size_t length)
 {
-    bale_rounds_look(file, offset, data, length);
-    if (!is_lossy(file) || offset >= BALE_ROUND_BEGIN || file->rounds == BALE_ROUNDS_NO)
-        return BALE_OK;
+    struct bale_file *file = extent->file;
+    const uint64_t start = extent->number * file->extent, most = BALE_ROUND_SIGNATURE - 1;
+    const uint64_t at = bale_round_place(start + place > most ? start + place - most : 0);
+    uint8_t whole[BALE_ROUND_SIGNATURE];
+
+    /* Places are multiples of blocks of the least size, so that all of it lies in one block. */
+    if (at >= start + place || !(extent->valid & bale_blocks(file, at - start, at - start + 1)))
+        return;
+    memcpy(whole, extent->buffer->data + (at - start), sizeof whole);
+    for (uint64_t i = 0, to = at - start; i < sizeof whole; i++, to++)
+        if (to >= from && to - from < length)
+            whole[i] = data[to - from];
+    bale_rounds_look(file, at, whole, sizeof whole);
+}
+
+/* Takes note of bytes of the file's begin. */
+static int note_begin(struct bale_file *file, uint64_t offset, const uint8_t *data, size_t length)
+{
     if (file->rounds == BALE_ROUNDS_YES) {
         if (file->begin && changes_header(file, offset, data, length))
             end_rounding(file, "a NumPy file whose header was changed");
@@ -146,6 +164,22 @@ int bale_rounds_note(struct bale_file *file, uint64_t offset, const uint8_t *dat
     if (all_there(file, BALE_ROUND_BEGIN))
         decide(file, BALE_ROUND_BEGIN);
     return BALE_OK;
+}
+
+int bale_rounds_note(const struct bale_extent *extent, uint64_t from, const uint8_t *data,
+                     size_t length)
+{
+    struct bale_file *file = extent->file;
+    const uint64_t offset = extent->number * file->extent + from;
+
+    if (!is_lossy(file) || file->rounds == BALE_ROUNDS_NO)
+        return BALE_OK;
+    bale_rounds_look(file, offset, data, length);
+    look_around(extent, from, from, data, length);
+    look_around(extent, from + length, from, data, length);
+    if (offset >= BALE_ROUND_BEGIN || file->rounds == BALE_ROUNDS_NO)
+        return BALE_OK;
+    return note_begin(file, offset, data, length);
 }
 
 void bale_rounds_forget(struct bale_file *file, uint64_t from, uint64_t to)
@@ -194,36 +228,78 @@ static int take_begin(struct bale_file *file, const uint8_t *bytes, size_t lengt
     return BALE_OK;
 }
 
-/* The file's first bytes in the cached extent; NULL: they are not cached. */
-static const uint8_t *cached_begin(const struct bale_extent *extent)
+static const struct bale_extent *extent_at(const struct bale_file *file, uint64_t offset)
 {
-    return extent && extent->valid & 1 ? extent->buffer->data : NULL;
+    return bale_extent_find(&file->table, offset / file->extent);
+}
+
+/* The extent's block that has this byte of the file. */
+static uint64_t block_at(const struct bale_file *file, uint64_t offset)
+{
+    return bale_blocks(file, offset % file->extent, offset % file->extent + 1);
+}
+
+/* What the cache has from that byte on, to the end of its block; NULL: nothing. */
+static const uint8_t *cached(const struct bale_file *file, uint64_t offset)
+{
+    const struct bale_extent *extent = extent_at(file, offset);
+
+    return extent && extent->valid & block_at(file, offset)
+               ? extent->buffer->data + offset % file->extent
+               : NULL;
+}
+
+/* Reads bytes that lie in one block, as the file has them now. Drops the lock for I/O, and to wait
+ * for those who fill the cache. While the lock is not held no write changes these bytes: it would
+ * have to read them first. */
+static int read_there(struct bale_file *file, struct bale_scratch *scratch, uint64_t offset,
+                      size_t length, uint8_t *bytes)
+{
+    const struct bale_extent *extent;
+    int err = BALE_OK;
+
+    while ((extent = extent_at(file, offset)) && extent->filling & block_at(file, offset))
+        bale_fill_await(file, extent);
+    if (!cached(file, offset)) {
+        pthread_mutex_unlock(&file->lock);
+        err = bale_file_read_committed(file, scratch, offset, offset + length, bytes);
+        pthread_mutex_lock(&file->lock);
+    }
+    if (!cached(file, offset))
+        return err;
+    memcpy(bytes, cached(file, offset), length);
+    return BALE_OK;
+}
+
+/* Looks for the signature of another format behind the file's first bytes. */
+static int look_behind(struct bale_file *file, struct bale_scratch *scratch)
+{
+    int err = BALE_OK;
+
+    for (uint64_t at = bale_round_place(0);
+         err != BALE_E_NOMEM && bale_rounds_is_pending(file) && !is_npy(file) &&
+         at + BALE_ROUND_SIGNATURE <= file->size;
+         at = bale_round_place(at + 1)) {
+        uint8_t bytes[BALE_ROUND_SIGNATURE];
+        err = read_there(file, scratch, at, sizeof bytes, bytes);
+        if (err == BALE_OK && bale_rounds_is_pending(file))
+            bale_rounds_look(file, at, bytes, sizeof bytes);
+    }
+    return err == BALE_E_NOMEM ? err : BALE_OK; /* what is damaged shows nothing */
 }
 
 int bale_rounds_load(struct bale_file *file, struct bale_scratch *scratch)
 {
-    while (bale_rounds_is_pending(file)) {
-        const struct bale_extent *extent = bale_extent_find(&file->table, 0);
-        const size_t length = file->size < BALE_ROUND_BEGIN ? (size_t)file->size : BALE_ROUND_BEGIN;
-        uint8_t bytes[BALE_ROUND_BEGIN];
+    uint8_t bytes[BALE_ROUND_BEGIN];
+    int err = look_behind(file, scratch);
 
-        if (extent && extent->filling & 1) {
-            bale_fill_await(file, extent);
-            continue;
-        }
-        if (cached_begin(extent))
-            return take_begin(file, cached_begin(extent), length);
-        /* While the lock is not held, no write changes these bytes: it would have to read them
-         * first. */
-        pthread_mutex_unlock(&file->lock);
-        int err = bale_file_read_committed(file, scratch, 0, length, bytes);
-        pthread_mutex_lock(&file->lock);
-        if (err == BALE_E_NOMEM)
-            return err;
-        if (bale_rounds_is_pending(file) && !cached_begin(bale_extent_find(&file->table, 0)))
-            return take_begin(file, err == BALE_OK ? bytes : NULL, length);
-    }
-    return BALE_OK;
+    if (err != BALE_OK || !bale_rounds_is_pending(file))
+        return err;
+    const size_t length = file->size < BALE_ROUND_BEGIN ? (size_t)file->size : BALE_ROUND_BEGIN;
+    err = read_there(file, scratch, 0, length, bytes);
+    if (err == BALE_E_NOMEM || !bale_rounds_is_pending(file))
+        return err == BALE_E_NOMEM ? err : BALE_OK;
+    return take_begin(file, err == BALE_OK ? bytes : NULL, length);
 }
 
 /* ---- What it means ---- */

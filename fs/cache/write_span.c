@@ -122,12 +122,12 @@ static bool copy_in(struct bale_extent *extent, const struct bale_write_span *sp
         rounded = bale_rounds_field(file);
     clear_edges(extent, span->from, span->to);
     if (length <= COPY_LOCKED) {
-        bale_round_piece(&rounded, at, out, span->data, length);
+        bale_round_written(&rounded, at, out, span->data, length);
         return true;
     }
     bale_fill_begin(extent, blocks);
     pthread_mutex_unlock(&file->lock);
-    bale_round_piece(&rounded, at, out, span->data, length);
+    bale_round_written(&rounded, at, out, span->data, length);
     pthread_mutex_lock(&file->lock);
     return bale_fill_end(extent, blocks, BALE_OK) == BALE_OK;
 }
@@ -168,7 +168,7 @@ static enum bale_write_progress try_span(struct bale_file *file, const struct ba
     enum bale_write_progress progress = fill_edges(extent, from, to, scratch, err);
     if (progress != BALE_WRITE_DONE || *err != BALE_OK)
         return progress;
-    *err = bale_rounds_note(file, number * file->extent + from, span->data, to - from);
+    *err = bale_rounds_note(extent, from, span->data, to - from);
     if (*err != BALE_OK)
         return BALE_WRITE_DONE;
     if (!copy_in(extent, span))

@@ -199,3 +199,40 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
         memmove(out + skip, in + skip, n - skip);
     }
 }
+
+/* Bytes at the piece's begin that are the end of a signature, or the middle of one. */
+static size_t signature_at_begin(uint64_t offset, const uint8_t *in, size_t length)
+{
+    const uint64_t most = BALE_ROUND_SIGNATURE - 1;
+    const uint64_t at = bale_round_place(offset > most ? offset - most : 0);
+    size_t n;
+
+    if (at >= offset)
+        return 0;
+    n = (size_t)(at + BALE_ROUND_SIGNATURE - offset);
+    n = n < length ? n : length;
+    return memcmp(in, HDF5 + (offset - at), n) == 0 ? n : 0;
+}
+
+/* Bytes at the piece's end that are the begin of a signature. */
+static size_t signature_at_end(uint64_t offset, const uint8_t *in, size_t length)
+{
+    const uint64_t end = offset + length, most = BALE_ROUND_SIGNATURE - 1;
+    const uint64_t at = bale_round_place(end > most ? end - most : 0);
+
+    if (at < offset || at >= end)
+        return 0;
+    return memcmp(in + (at - offset), HDF5, (size_t)(end - at)) == 0 ? (size_t)(end - at) : 0;
+}
+
+void bale_round_written(const struct bale_field *field, uint64_t offset, uint8_t *out,
+                        const uint8_t *in, size_t length)
+{
+    const size_t before = signature_at_begin(offset, in, length);
+    const size_t behind = signature_at_end(offset, in, length);
+    const size_t left = length - before - behind;
+
+    memcpy(out, in, before);
+    bale_round_piece(field, offset + before, out + before, in + before, left);
+    memcpy(out + before + left, in + before + left, behind);
+}

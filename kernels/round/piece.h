@@ -40,4 +40,11 @@ const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t off
 void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *out,
                       const uint8_t *in, size_t length);
 
+/* The same of a piece as a program writes it, which may begin or end anywhere, but for elements of
+ * which that piece has a byte of what may be a part of the signature of HDF5 behind a user block:
+ * they stay as they are, so that the signature is there as a whole once the rest is. out and in do
+ * not overlap. */
+void bale_round_written(const struct bale_field *field, uint64_t offset, uint8_t *out,
+                        const uint8_t *in, size_t length);
+
 #endif

@@ -136,6 +136,41 @@ for file in whole.h5 behind.h5; do
     is "False None" "$(said "$file")" "$file"
 done
 
+# Its signature may come in parts, of which none is rounded, and what comes behind the last one is exact.
+parts() { # FILE SETTING PLACE...: writes block.h5 from 4096 on in parts that begin at these places, in this order
+    : >"$mnt/$1"
+    "$BALEFS" set "$mnt/$1" "$2"
+    /usr/bin/python3 - "$work/block.h5" "$mnt/$1" "${@:3}" <<'END_OF_PARTS'
+import os
+import sys
+content, target = open(sys.argv[1], "rb").read(), os.open(sys.argv[2], os.O_WRONLY)
+os.pwrite(target, content[:4096], 0)
+places = [int(place) for place in sys.argv[3:]]
+for place in places:
+    os.pwrite(target, content[place : min((p for p in places if p > place), default=len(content))], place)
+    os.fsync(target)
+END_OF_PARTS
+}
+for setting in f32 f64 f32,offset=3 f64,offset=4; do
+    for places in "4096 8196 8200" "8196 4096 9999" "4096 8192 8193 8194 8195 8196 8197 8198 8199" "8195 8199 4096 8300" \
+        "4096 8199 8201"; do
+        # shellcheck disable=SC2086
+        parts parts.h5 "cusz:$setting,abs=0.5" $places
+        cmp -i 8192 -n 8 "$work/block.h5" "$mnt/parts.h5" || fail "$setting, parts from $places on: the signature differs"
+        cmp -i "${places##* }" "$work/block.h5" "$mnt/parts.h5" || fail "$setting, parts from $places on: not exact"
+    done
+done
+
+# So is what is written when it was there before the setting, also in what the mount has not read.
+for read in yes no; do
+    cat "$work/block.h5" "$work/field" >"$mnt/before-$read.h5"
+    [ $read = yes ] || again
+    "$BALEFS" set "$mnt/before-$read.h5" cusz:f32,abs=0.5
+    dd if="$work/field" of="$mnt/before-$read.h5" bs=65536 seek=1 count=1 conv=notrunc status=none
+    cmp -n 65536 -i 0:65536 "$work/field" "$mnt/before-$read.h5" || fail "before-$read.h5 is not exact"
+    is "False None" "$(said "before-$read.h5")" "before-$read.h5"
+done
+
 # What is read and written has the record of its origin, at another place too.
 make origin 0.25
 echo 'a header of more' >"$mnt/header"

@@ -40,7 +40,7 @@ def note_last(kind, content, last, at, data):
     """Elements that are covered in part are then what the file shows: they stay exact."""
     before = bytes(content)
     last.extend(bytes(max(0, at + len(data) - len(last))))
-    covered = set(kind.whole(at, len(data)))
+    covered = set(kind.whole(at, data))
     for place in range(max(kind.offset, at - kind.width - (at - kind.width - kind.offset) % kind.width), at + len(data),
                        kind.width):
         if place not in covered:

@@ -6,6 +6,7 @@ import sys
 from fractions import Fraction
 
 PAGE = 4096
+SIGNATURE = b"\x89HDF\r\n\x1a\n"  # of HDF5, behind a user block at a power of two of PAGE bytes or more
 LINES = ["*.f32 cusz:f32,abs=0.001", "*.odd cusz:f32,abs=0.25,offset=7", "*.f64 cusz:f64,abs=1e-7,be", "*.npy cusz:npy,abs=0.01"]
 FILES = ("a.f32", "a.odd", "a.f64")
 
@@ -15,6 +16,18 @@ def bound_of(text):
     bound = float(text)
     return bound if Fraction(bound) <= Fraction(text) else math.nextafter(bound, 0) if hasattr(math, "nextafter") else \
         struct.unpack("<d", struct.pack("<q", struct.unpack("<q", struct.pack("<d", bound))[0] - 1))[0]
+
+
+def between_parts(at, data):
+    """What of a write of data lies between parts of a signature at its ends, the rest of which it has not."""
+    begin, end = at, at + len(data)
+    for place in (1 << n for n in range(12, 63)):
+        part = SIGNATURE[max(0, at - place):][:len(data)]
+        if place < at < place + len(SIGNATURE) and data.startswith(part):
+            begin += len(part)
+        if at <= place < end < place + len(SIGNATURE) and SIGNATURE.startswith(data[place - at:]):
+            end = place
+    return begin, end
 
 
 class Kind:
@@ -45,11 +58,13 @@ class Kind:
         bits = struct.pack(self.code, y)
         return bits if struct.pack(self.code, self.multiple(y) + 0.0) == bits else raw
 
-    def whole(self, at, length):
-        """Where the elements begin that lie in [at, at + length) as a whole, and not across a page."""
-        first = max(at, self.offset)
+    def whole(self, at, data):
+        """Where the elements begin that lie in data at `at` as a whole, and not across a page, nor have a part of what
+        may be one of a signature."""
+        begin, end = between_parts(at, data)
+        first = max(begin, self.offset)
         first += (self.offset - first) % self.width
-        for place in range(first, at + length - self.width + 1, self.width):
+        for place in range(first, end - self.width + 1, self.width):
             if place // PAGE == (place + self.width - 1) // PAGE:
                 yield place
 
@@ -58,7 +73,7 @@ class Kind:
         if len(content) < at + len(data):
             content.extend(bytes(at + len(data) - len(content)))
         content[at : at + len(data)] = data
-        for place in self.whole(at, len(data)):
+        for place in self.whole(at, data):
             content[place : place + self.width] = self.rounded(bytes(content[place : place + self.width]))
 
 

@@ -161,6 +161,40 @@ static void test_user_blocks(void)
     }
 }
 
+/* What is written in two parts is rounded as in one, but for the elements of a signature that is split
+ * between them; what only looks like a part of one is rounded where it is a whole one, too. */
+static void test_written(void)
+{
+    enum { BLOCK = 8192 };
+    static const struct bale_field fields[] = {{.type = BALE_FIELD_F32},
+                                               {.type = BALE_FIELD_F32, .offset = 3},
+                                               {.type = BALE_FIELD_F64},
+                                               {.type = BALE_FIELD_F64, .offset = 4}};
+    static uint8_t raw[3 * BLOCK], once[3 * BLOCK], parts[3 * BLOCK];
+    const double step = 1;
+    uint64_t state = 4;
+
+    for (int n = 0; n < 4 * 2 * 9; n++) {
+        struct bale_field field = fields[n % 4];
+        const size_t split = (size_t)(BLOCK + n / 8);
+        memcpy(&field.step, &step, sizeof step);
+        data_field(&state, raw, sizeof raw);
+        if (n / 4 % 2)
+            memcpy(raw + BLOCK, "\x89HDF\r\n\x1a\n", 8);
+        bale_round_piece(&field, 0, once, raw, split);
+        bale_round_piece(&field, split, once + split, raw + split, sizeof raw - split);
+        bale_round_written(&field, 0, parts, raw, split);
+        bale_round_written(&field, split, parts + split, raw + split, sizeof raw - split);
+        if (n / 4 % 2 && split > BLOCK && split < BLOCK + 8) {
+            CHECK_EQ_MEM(parts + BLOCK, raw + BLOCK, 8);
+            CHECK_EQ_MEM(parts + BLOCK + 16, once + BLOCK + 16, sizeof raw - BLOCK - 16);
+            CHECK_EQ_MEM(parts, once, BLOCK);
+        } else {
+            CHECK_EQ_MEM(parts, once, sizeof raw);
+        }
+    }
+}
+
 static void test_places(void)
 {
     CHECK_EQ_U(bale_round_place(0), 4096);
@@ -193,6 +227,7 @@ int main(void)
     test_split();
     test_refused();
     test_user_blocks();
+    test_written();
     test_places();
     test_lossless();
     return check_result();
