@@ -47,14 +47,22 @@ static void expect_setting(struct rig *rig, struct bale_setting setting)
     CHECK_EQ_U(attr.rounds, BALE_ROUNDS_UNDECIDED);
 }
 
-/* The newest root in the file; its height is in *height. Returns the settings page's position. */
-static uint64_t newest(const struct rig *rig, uint8_t *height)
+/* The newest root in the file. */
+static struct bale_root newest_root(const struct rig *rig)
 {
     struct bale_roots roots;
 
     REQUIRE(bale_roots_read(rig->file.bytes, BALE_DATA_START, &roots) == BALE_OK);
-    *height = roots.root[roots.newest].height;
-    return roots.root[roots.newest].tree.position;
+    return roots.root[roots.newest];
+}
+
+/* Its height is in *height. Returns the settings page's position. */
+static uint64_t newest(const struct rig *rig, uint8_t *height)
+{
+    const struct bale_root root = newest_root(rig);
+
+    *height = root.height;
+    return root.tree.position;
 }
 
 static void expect_page(const struct rig *rig, bool paged, uint8_t tree_height)
@@ -223,6 +231,34 @@ static void test_rounded(void)
     rig_clear(&rig);
 }
 
+/* A root with a page needs a feature. Without the page, and without frames that need it, a program
+ * that does not know it can read the container again; after an opening in between it may stay. */
+static void test_feature(void)
+{
+    for (int reopened = 0; reopened <= 1; reopened++) {
+        struct rig rig;
+        rig_start(&rig, 100000);
+        CHECK_EQ(rig_begin(&rig), BALE_OK);
+        CHECK_EQ(rig_write(&rig, 0, 5000), BALE_OK);
+        rig_commit(&rig, false);
+        CHECK_EQ_U(newest_root(&rig).features, 0);
+        CHECK_EQ(rig_begin(&rig), BALE_OK);
+        set(&rig, field_of(5));
+        rig_commit(&rig, false);
+        CHECK_EQ_U(newest_root(&rig).features, BALE_FEATURE_PARTS);
+        if (reopened)
+            rig_reopen(&rig);
+        CHECK_EQ(rig_begin(&rig), BALE_OK);
+        set(&rig, lz4);
+        rig_commit(&rig, false);
+        expect_page(&rig, false, BALE_HEIGHT_DIRECT);
+        CHECK(reopened || newest_root(&rig).features == 0);
+        rig_reopen(&rig);
+        rig_matches(&rig, true);
+        rig_clear(&rig);
+    }
+}
+
 /* A page of the index is lost, and what the settings page says stays. */
 static void test_salvaged(void)
 {
@@ -353,6 +389,7 @@ int main(void)
     test_first_root();
     test_space();
     test_rounded();
+    test_feature();
     test_salvaged();
     test_damage();
     test_failure();
