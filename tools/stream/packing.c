@@ -12,8 +12,8 @@
 #include "kernels/engine/plugin_loader.h"
 #include "tools/balefs.h"
 #include "tools/common/message.h"
+#include "tools/common/relative.h"
 #include "tools/common/size.h"
-#include "tools/stream/relative.h"
 
 /* for engine auto: the CPU converts about so much while a GPU is opened */
 #define GPU_AFTER ((uint64_t)1 << 30)
@@ -92,12 +92,29 @@ static void report(const struct bale_packing *packing, const struct bale_source 
                 bale_ratio_text(packed->raw, packed->stored, ratio), packing->test ? ", good" : "");
 }
 
+/* Gives a relative bound the source's range. False after a message. */
+static bool find_range(struct bale_packing *packing, const struct bale_source *source)
+{
+    struct bale_reason why;
+
+    switch (
+        bale_relative_setting(source->fd, packing->relative, NULL, &packing->pack.setting, &why)) {
+    case BALE_RELATIVE_BOUND:
+        return true;
+    case BALE_RELATIVE_EXACT:
+        bale_message("%s: stored without loss: %s", source->name, why.text);
+        return true;
+    default:
+        bale_message("%s: %s", source->name, why.text);
+        return false;
+    }
+}
+
 static bool pack(struct bale_packing *packing, const struct bale_source *source,
                  struct bale_output *output, struct bale_packed *packed)
 {
     const struct bale_setting said = packing->pack.setting;
-    const bool good = (packing->relative == 0 ||
-                       bale_relative_setting(source, packing->relative, &packing->pack.setting)) &&
+    const bool good = (packing->relative == 0 || find_range(packing, source)) &&
                       bale_pack(&packing->pack, source, output, packed);
 
     packing->pack.setting = said;
