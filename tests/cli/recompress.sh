@@ -111,6 +111,39 @@ run 0 recompress --round "$mnt/array"
 is "$mnt/array: 1 files, 1 extents, 0 rounded, 0 only rewritten" "$out" "an extent that was rounded before"
 rm "$mnt/array"
 
+# With a codec, which is recorded before; a relative bound without a range is of each file's own range.
+/usr/bin/python3 - "$mnt" <<'END'
+import array, os, sys
+os.chdir(sys.argv[1])
+array.array("f", (x % 1001 for x in range(300000))).tofile(open("far", "wb"))
+array.array("f", (x % 101 for x in range(5000))).tofile(open("near", "wb"))
+array.array("f", [7] * 5000).tofile(open("rest", "wb"))
+open("words", "w").write("no array\n" * 1000)
+END
+run 0 recompress --round --codec cusz:f32,rel=0.125 "$mnt/far" "$mnt/near"
+is "balefs: $mnt/far: each element is rounded by 125 at most
+balefs: $mnt/near: each element is rounded by 12.5 at most" "$err" "bounds of two files"
+says_codec() { is "$2" "$(getfattr --absolute-names --only-values -n user.balefs.codec "$mnt/$1")" "the codec of $1"; }
+says_codec far cusz:f32,abs=1.25e2
+says_codec near cusz:f32,abs=1.25e1
+is "$mnt/far: 1 files, 10 extents, 10 rounded, 0 only rewritten
+$mnt/near: 1 files, 1 extents, 1 rounded, 0 only rewritten" "$out" "what was rounded"
+run 0 recompress --round --codec cusz:f32,rel=0.125,range=0:1000 "$mnt/near"
+says_codec near cusz:f32,abs=1.25e2
+for file in rest words; do
+    cp "$mnt/$file" "$work/$file"
+    run 1 recompress --round --codec cusz:f32,rel=1e-2 "$mnt/$file"
+    cmp "$work/$file" "$mnt/$file" || fail "$file was rounded"
+    [[ $(getfattr --absolute-names --only-values -n user.balefs.codec "$mnt/$file") != cusz* ]] || fail "$file got a bound"
+done
+says '^balefs: .*/words: was not rounded: it is text$'
+run 1 recompress --round --codec cusz:f32,rel=1e-2 "$mnt/rest"
+says '/rest: was not rounded: a relative bound needs a range, and its finite values are all 7$'
+run 2 recompress --round --codec zstd:3 "$mnt/near"
+says 'has no error bound'
+run 2 recompress --codec cusz:f32,rel=1e-2 "$mnt/near"
+rm "$mnt/far" "$mnt/near" "$mnt/rest" "$mnt/words"
+
 # Files in a directory with a codec of its own get that.
 mkdir -p "$mnt/later/apart"
 run 0 set "$mnt/later/apart" lz4

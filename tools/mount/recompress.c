@@ -19,7 +19,7 @@
 static const char help[] =
     "usage: balefs recompress [--set] [--codec CODEC] [--rate SIZE/s] [--dry-run] [--json]\n"
     "                         PATH...\n"
-    "       balefs recompress --round [--rate SIZE/s] [--json] FILE...\n"
+    "       balefs recompress --round [--codec CODEC] [--rate SIZE/s] [--json] FILE...\n"
     "\n"
     "Rewrites the contents of files and trees in a mount, with the codec that balefs get\n"
     "shows for each file, or with CODEC, and joins the pieces that small writes left. Files\n"
@@ -42,7 +42,9 @@ static const char help[] =
     "                     writes use the file's codec, unless you also give --set\n"
     "      --round        first rounds the elements that FILE has, within the error bound of\n"
     "                     its codec (cusz), as if they were written again: its values and\n"
-    "                     times change. Without it a bound concerns later writes alone\n"
+    "                     times change. Without it a bound concerns later writes alone.\n"
+    "                     CODEC, which has a bound, is recorded for FILE before; rel=E without\n"
+    "                     range= is of FILE's own range, for which it is read first\n"
     "  -r, --rate SIZE/s  processes at most so many bytes of files a second, as 20M/s;\n"
     "                     64K or more\n"
     "  -n, --dry-run      compresses, prints what would be gained, and stores nothing\n"
@@ -57,7 +59,7 @@ static const char help[] =
     "Examples:\n"
     "  balefs recompress --set /mnt/scratch/run1\n"
     "  balefs recompress --rate 20M/s --dry-run /mnt/scratch\n"
-    "  balefs set old.f32 cusz:f32,abs=1e-3 && balefs recompress --round old.f32\n"
+    "  balefs recompress --round --codec cusz:f32,rel=1e-3 old.f32\n"
     "\n"
     "Exit status: 0 done, 1 something could not be done, 2 wrong usage; after a signal, as\n"
     "that signal's.\n";
@@ -201,10 +203,25 @@ static int take_codec(const struct bale_command *command, const char *text, char
             command,
             "--codec %s: says something about an array, which differs from "
             "file to file: give it to the files with balefs set, and recompress "
-            "without --codec",
+            "without --codec, or round them with --round",
             text);
     bale_setting_print(work->setting, clean, BALE_SETTING_TEXT);
     work->codec = clean;
+    return 0;
+}
+
+/* The codec of --round. */
+static int take_bound(const struct bale_command *command, const char *text,
+                      struct bale_recompress_work *work)
+{
+    struct bale_reason why;
+
+    if (bale_setting_parse_relative(text, &work->setting, &work->relative, &why) != BALE_OK)
+        return bale_codec_error(command, "--codec %s: %s", text, why.text);
+    if (!bale_codec_is_lossy(work->setting.codec))
+        return bale_usage_error(
+            command, "--codec %s: has no error bound, as cusz:f32,abs=1e-3 has for --round", text);
+    work->bounds = true;
     return 0;
 }
 
@@ -221,6 +238,7 @@ static int take_rate(const struct bale_command *command, const char *text,
 static int recompress_run(const struct bale_command *command, int argc, char **argv)
 {
     char codec[BALE_SETTING_TEXT];
+    const char *text = NULL;
     struct recompress recompress = {0};
     struct bale_recompress_work *work = &recompress.work;
     int option, status = 0;
@@ -228,7 +246,7 @@ static int recompress_run(const struct bale_command *command, int argc, char **a
     while (status == 0 && (option = bale_options_next(command, argc, argv, ":c:sr:nh",
                                                       long_options)) != BALE_OPTION_END)
         if (option == 'c')
-            status = take_codec(command, optarg, codec, work);
+            text = optarg;
         else if (option == 's')
             work->set = true;
         else if (option == 'r')
@@ -241,9 +259,13 @@ static int recompress_run(const struct bale_command *command, int argc, char **a
             recompress.json = recompress.json ? recompress.json : json_array();
         else
             return bale_options_status(command, option);
-    if (status == 0 && work->round && (work->codec || work->set || work->dry))
-        status = bale_usage_error(command, "--round uses the codec that balefs set has recorded, "
-                                           "so give neither --codec, --set nor --dry-run");
+    if (status == 0 && work->round && (work->set || work->dry))
+        status = bale_usage_error(command, "--round rounds within the bound that is recorded for a "
+                                           "file, or that of --codec, so give neither --set nor "
+                                           "--dry-run");
+    if (status == 0 && text)
+        status =
+            work->round ? take_bound(command, text, work) : take_codec(command, text, codec, work);
     if (status == 0 && optind == argc)
         status = bale_usage_error(command, "PATH is missing");
     if (status != 0)

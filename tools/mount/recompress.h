@@ -28,6 +28,8 @@ struct bale_recompress_work {
     const char *codec; /* in normal form, or NULL */
     struct bale_setting setting;
     bool set, dry, round;
+    bool bounds;     /* with round: records the setting, which has a bound, for each file before */
+    double relative; /* not 0: its bound is this part of each file's range */
     struct bale_rate_limit limit;
 
     /* The current PATH */

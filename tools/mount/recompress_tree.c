@@ -12,7 +12,9 @@
 
 #include "format/err.h"
 #include "fs/store/store.h"
+#include "kernels/frame/field.h"
 #include "tools/common/message.h"
+#include "tools/common/relative.h"
 #include "tools/common/stop_signal.h"
 #include "tools/mount/recompress.h"
 
@@ -190,12 +192,58 @@ static bool choose_codec(struct bale_recompress_work *work, int fd, const char *
            fsetxattr(fd, BALE_XATTR_CODEC, wanted, strlen(wanted), 0) == 0;
 }
 
+static bool is_stopped(void)
+{
+    return bale_stop_signal;
+}
+
+/* Gives a relative bound the file's range. False after a message, but for a signal. */
+static bool find_range(struct bale_recompress_work *work, int fd, const char *path,
+                       struct bale_setting *setting)
+{
+    char text[sizeof(struct bale_reason) + 32];
+    struct bale_reason why;
+
+    switch (bale_relative_setting(fd, work->relative, is_stopped, setting, &why)) {
+    case BALE_RELATIVE_BOUND:
+        bale_progress_end(&work->progress);
+        bale_message("%s: each element is rounded by %.9g at most", path,
+                     bale_field_bound(setting->field.step));
+        return true;
+    case BALE_RELATIVE_EXACT:
+        snprintf(text, sizeof text, "was not rounded: %s", why.text);
+        bale_recompress_say(work, path, text);
+        return false;
+    default:
+        if (!bale_stop_signal)
+            bale_recompress_say(work, path, why.text);
+        return false;
+    }
+}
+
+/* Records the setting with a bound that is to round the file. False: it is not to be rounded. */
+static bool record_bound(struct bale_recompress_work *work, int fd, const char *path)
+{
+    struct bale_setting setting = work->setting;
+    char text[BALE_SETTING_TEXT];
+
+    if (work->relative > 0 && !find_range(work, fd, path, &setting))
+        return false;
+    bale_setting_print(setting, text, sizeof text);
+    if (fsetxattr(fd, BALE_XATTR_CODEC, text, strlen(text), 0) == 0)
+        return true;
+    say_refused(work, path);
+    return false;
+}
+
 static void rewrite_file(struct bale_recompress_work *work, int fd, const FTSENT *entry)
 {
     struct bale_control_recompress file = {0};
     struct bale_new_codec gets;
     const struct bale_setting *setting;
 
+    if (work->bounds && !record_bound(work, fd, entry->fts_path))
+        return;
     if (!choose_codec(work, fd, entry->fts_path, &gets, &setting) ||
         (work->round && !round_file(work, fd, entry->fts_path)) ||
         !go_over(work, fd, entry->fts_statp, setting, &file))
