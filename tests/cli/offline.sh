@@ -131,6 +131,48 @@ run 0 import --codec zstd:7 "$work/few" "$work/other"
 run 0 get "$work/other/text" "$work/other/empty"
 is "$work/other/text: codec zstd:7, extent 131072 (default)
 $work/other/empty: codec zstd:7, extent 131072 (default)" "$out" "import --codec"
+
+# --match chooses for names, before --codec. With an error bound copies are rounded, of each file's own range if it is
+# not said; what is no array, or has no range, stays exact.
+mkdir "$work/arrays"
+/usr/bin/python3 - "$work/arrays" <<'END'
+import array, os, sys
+os.chdir(sys.argv[1])
+array.array("f", (x % 1001 for x in range(300000))).tofile(open("far.f32", "wb"))
+array.array("f", (x % 101 for x in range(900))).tofile(open("near.f32", "wb"))
+array.array("f", [7] * 5000).tofile(open("rest.f32", "wb"))
+open("words.f32", "w").write("no array\n" * 1000)
+open("other", "wb").write(open("far.f32", "rb").read())
+END
+match=(--match '*.f32 cusz:f32,rel=0.125' --match '*.f32 lz4')
+run 0 import --create "${match[@]}" --codec zstd:7 "$work/arrays" "$work/rounded"
+is "balefs: $work/arrays/rest.f32: stored without loss: a relative bound needs a range, and its finite values are all 7
+balefs: $work/arrays/words.f32: stored without loss: it is text" "$(sort <<<"$err")" "what import --match says"
+run 0 get "$work/rounded/far.f32" "$work/rounded/near.f32" "$work/rounded/other" "$work/rounded/words.f32"
+is "$work/rounded/far.f32: codec cusz:f32,abs=1.25e2, extent 1048576 (default)
+$work/rounded/near.f32: codec cusz:f32,abs=1.25e1, extent 1048576 (default)
+$work/rounded/other: codec zstd:7, extent 131072 (default)
+$work/rounded/words.f32: codec auto, extent 131072 (default)" "$out" "settings of files that import --match chose"
+run 0 export "$work/rounded" "$work/arrays.back"
+for file in other rest.f32 words.f32; do
+    cmp "$work/arrays/$file" "$work/arrays.back/$file" || fail "$file differs"
+done
+for file in far:125 near:12.5; do
+    run 0 quality --type f32 --bound "${file#*:}" --json "$work/arrays/${file%:*}.f32" "$work/arrays.back/${file%:*}.f32"
+    is 'True True' "$(json '"%s %s" % (d["kept"], d["different"] > 500)')" "${file%:*} after import --match"
+done
+run 0 import --create --match '*.f32 cusz:f32,rel=0.125,range=0:1000' "$work/arrays" "$work/said"
+run 0 get "$work/said/near.f32"
+is "$work/said/near.f32: codec cusz:f32,abs=1.25e2, extent 1048576 (default)" "$out" "import --match with a range"
+fails 2 "--match for *.f32: changes values, and --move gives up no original for that: import without --move: see balefs import --help" \
+    import --move "${match[@]}" "$work/arrays" "$work/said"
+run 2 import --match '*.f32' "$work/arrays" "$work/said"
+says "^balefs: --match '\*\.f32': it is a glob for names, a space and a codec"
+run 2 import --match '*.f32 cusz:f32' "$work/arrays" "$work/said"
+says "^balefs: --match '\*\.f32 cusz:f32': cusz needs a bound"
+run 2 import --codec cusz:f32,abs=1 "$work/arrays" "$work/said"
+says "name those that are, as with --match '\*\.f32 cusz:f32,abs=1'"
+
 mkdir "$work/other/sub"
 run 0 import "$work/few" "$work/other/sub"
 run 0 get "$work/other/sub/text"

@@ -24,7 +24,8 @@
 #include "tools/common/stored_path.h"
 
 static const char help[] =
-    "usage: balefs import [--create] [--codec CODEC] [-j N] DIR STORE[/SUB]\n"
+    "usage: balefs import [--create] [--codec CODEC] [--match 'GLOB CODEC']... [-j N]\n"
+    "                     DIR STORE[/SUB]\n"
     "       balefs import --move [--no-lease] ... DIR STORE[/SUB]|MNT[/SUB]\n"
     "\n"
     "Copies the contents of DIR into a store that is not mounted, without a mount and without\n"
@@ -48,6 +49,11 @@ static const char help[] =
     "      --create       make the store if there is none (balefs init has more choices)\n"
     "  -c, --codec CODEC  for all files, instead of what the store says (balefs help codecs):\n"
     "                     {codecs}\n"
+    "  -m, --match 'GLOB CODEC'\n"
+    "                     for files whose name matches, before --codec; may be given again,\n"
+    "                     the first match wins. With an error bound (cusz) the copies of such\n"
+    "                     files are rounded, with rel=E without range= within E of each\n"
+    "                     file's own range, for which it is read twice\n"
     "      --move         remove what was imported\n"
     "      --no-lease     with --move where the file system of DIR has no leases (NFS, SMB):\n"
     "                     you know that nobody writes below DIR\n"
@@ -66,6 +72,7 @@ static const struct option long_options[] = {
     {"move", no_argument, NULL, OPTION_MOVE},
     {"no-lease", no_argument, NULL, OPTION_NO_LEASE},
     {"codec", required_argument, NULL, 'c'},
+    {"match", required_argument, NULL, 'm'},
     {"jobs", required_argument, NULL, 'j'},
     {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0},
@@ -299,35 +306,31 @@ out:
 static int import_run(const struct bale_command *command, int argc, char **argv)
 {
     struct import_command c = {0};
+    struct bale_import_choice all = {0};
     unsigned threads = 2 * bale_cpus();
     bool move = false;
-    struct bale_reason why;
-    int option, status;
+    int option, status = 0;
 
-    while ((option = bale_options_next(command, argc, argv, ":c:j:h", long_options)) !=
-           BALE_OPTION_END) {
-        if (option == OPTION_CREATE) {
+    while (status == 0 && (option = bale_options_next(command, argc, argv, ":c:m:j:h",
+                                                      long_options)) != BALE_OPTION_END)
+        if (option == OPTION_CREATE)
             c.create = true;
-        } else if (option == OPTION_MOVE) {
+        else if (option == OPTION_MOVE)
             move = true;
-        } else if (option == OPTION_NO_LEASE) {
+        else if (option == OPTION_NO_LEASE)
             c.move.no_lease = true;
-        } else if (option == 'c') {
-            if (bale_setting_parse(optarg, &c.import.setting, &why) != BALE_OK)
-                return bale_codec_error(command, "--codec %s: %s", optarg, why.text);
-            if (bale_codec_is_lossy(c.import.setting.codec))
-                return bale_usage_error(command,
-                                        "--codec %s: changes values, and not every file is an "
-                                        "array: give DIR a match line, as in setfattr -n "
-                                        "user.balefs.match -v '*.f32 %s' DIR",
-                                        optarg, optarg);
-            c.import.chosen = true;
-        } else if (option != 'j') {
+        else if (option == 'c')
+            status = bale_import_take_codec(command, optarg, &all);
+        else if (option == 'm')
+            status = bale_import_take_match(command, optarg, &c.import);
+        else if (option == 'j')
+            status = bale_count_take(command, "jobs", 1024, &threads);
+        else
             return bale_options_status(command, option);
-        } else if ((status = bale_count_take(command, "jobs", 1024, &threads)) != 0) {
-            return status;
-        }
-    }
+    if (status == 0)
+        status = bale_import_end_choices(command, &c.import, &all, move);
+    if (status != 0)
+        return status;
     if (argc - optind < 2)
         return bale_usage_error(command, optind < argc ? "STORE is missing" : "DIR is missing");
     if (argc - optind > 2)

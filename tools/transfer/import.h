@@ -4,18 +4,28 @@
 
 #include "fs/cache/volume.h"
 #include "fs/store/store.h"
+#include "tools/balefs.h"
 #include "tools/common/reader.h"
 #include "tools/transfer/same.h"
 #include "tools/transfer/transfer.h"
 
+enum { BALE_IMPORT_CHOICES = 64 };
+
+/* Which codec the user has chosen for files of some names, instead of the settings of volume,
+ * directories and files. */
+struct bale_import_choice {
+    const char *glob;
+    struct bale_setting setting;
+    double relative; /* not 0: its bound is this part of each file's range */
+};
+
 struct bale_import {
-    struct bale_store
-        *store; /* NULL: the target is a mount, and setting alone of the rest counts */
+    struct bale_store *store; /* NULL: the target is a mount, and choices alone of the rest count */
     struct bale_volume *volume;
     struct bale_container_attr defaults;
     bool modes_in_container;
-    bool chosen; /* use setting for all files, instead of the settings of volume and directories */
-    struct bale_setting setting;
+    struct bale_import_choice choices[BALE_IMPORT_CHOICES]; /* the first that matches counts */
+    size_t choice_count;
     struct bale_reader reader; /* of a move: reads the store's files back */
 };
 
@@ -45,6 +55,17 @@ int bale_import_open(const struct bale_task *task, struct stat *st);
 /* For a move: refuses a setting that changes the file, because then its original must stay. True
  * after a message. */
 bool bale_import_refuses(struct bale_task *task, const struct bale_setting *setting);
+/* Options: the codec for all files, and "GLOB CODEC" for some, which is cut behind the glob and must
+ * stay. Those for some come before the one for all, if all was taken. 0, or the exit code. */
+int bale_import_take_codec(const struct bale_command *command, const char *text,
+                           struct bale_import_choice *all);
+int bale_import_take_match(const struct bale_command *command, char *line,
+                           struct bale_import *import);
+int bale_import_end_choices(const struct bale_command *command, struct bale_import *import,
+                            const struct bale_import_choice *all, bool move);
+/* The first choice for files of that name, or NULL. */
+const struct bale_import_choice *bale_import_choice_of(const struct bale_import *import,
+                                                       const char *name);
 /* Gets a setting that was chosen for the file in fd, of at most size - 1 bytes, with a NUL behind
  * it. False: there is none. A file in a mount has a value for each setting, and lists those that
  * were chosen. */

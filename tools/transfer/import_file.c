@@ -1,6 +1,7 @@
 /* Imports one regular file through the volume, which compresses many files at the same time. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/xattr.h>
@@ -11,6 +12,7 @@
 #include "fs/base/wait.h"
 #include "fs/cache/file.h"
 #include "kernels/frame/setting.h"
+#include "tools/common/relative.h"
 #include "tools/transfer/atomic_file.h"
 #include "tools/transfer/import.h"
 #include "tools/transfer/move.h"
@@ -49,16 +51,48 @@ static void take_wishes(struct incoming *in)
         in->attr.extent_explicit = true;
 }
 
+static bool is_stopped(void)
+{
+    return atomic_load(&bale_transfer_stop);
+}
+
+/* Gives a relative bound the file's range, or the file a setting without loss. BALE_E_CANCELLED
+ * after a message, or if the transfer ends. */
+static int find_range(struct incoming *in, double relative)
+{
+    struct bale_task *task = in->task;
+    char text[sizeof(struct bale_reason) + 32], *path;
+    struct bale_reason why;
+
+    switch (bale_relative_setting(in->source, relative, is_stopped, &in->attr.setting, &why)) {
+    case BALE_RELATIVE_BOUND:
+        return BALE_OK;
+    case BALE_RELATIVE_EXACT:
+        path = bale_tree_dir_path(task->dir, task->name);
+        snprintf(text, sizeof text, "stored without loss: %s", why.text);
+        bale_transfer_report(task->transfer, path ? path : task->name, text, false);
+        free(path);
+        return BALE_OK;
+    default:
+        if (!is_stopped())
+            bale_transfer_fail(task->transfer, task->dir, task->name, "%s", why.text);
+        return BALE_E_CANCELLED;
+    }
+}
+
 static int choose_settings(struct incoming *in)
 {
     const struct bale_import *import = in->import;
+    const struct bale_import_choice *choice = bale_import_choice_of(import, in->task->name);
     int err = bale_properties_for_new(import->store, in->task->dir->to, in->task->name, &in->attr);
 
     take_wishes(in);
-    if (import->chosen) {
-        in->attr.setting = import->setting;
+    if (choice) {
+        in->attr.setting = choice->setting;
         in->attr.setting_explicit = true;
     }
+    if (err == BALE_OK && choice && choice->relative > 0)
+        err = find_range(in, choice->relative);
     bale_properties_fit_extent(import->store, &in->attr);
     if (import->modes_in_container)
         in->attr.mode = (uint16_t)(BALE_ROOT_MODE_IN_CONTAINER | (in->st.st_mode & 07777));

@@ -42,20 +42,21 @@ void bale_import_mounted_entered(struct bale_transfer *transfer, struct bale_tre
     }
 }
 
-/* Gives a new file the settings that the source's attributes and --codec ask for. False: the file
+/* Gives a new file the settings that the source's attributes and the user's choices ask for. False: the file
  * is not to be written, after a message. */
 static bool choose_settings(struct incoming *in)
 {
-    const struct bale_import *import = in->task->transfer->arg;
+    const struct bale_import_choice *choice =
+        bale_import_choice_of(in->task->transfer->arg, in->task->name);
     char text[BALE_SETTING_TEXT];
     struct bale_setting setting;
 
     if (bale_import_wish(in->source, BALE_XATTR_EXTENT, text, sizeof text))
         (void)fsetxattr(in->copy, BALE_XATTR_EXTENT, text, strlen(text), 0);
     bool wish = bale_import_wish(in->source, BALE_XATTR_CODEC, text, sizeof text);
-    if (import->chosen)
-        bale_setting_print(import->setting, text, sizeof text);
-    if ((wish || import->chosen) && bale_setting_parse(text, &setting, NULL) == BALE_OK &&
+    if (choice)
+        bale_setting_print(choice->setting, text, sizeof text);
+    if ((wish || choice) && bale_setting_parse(text, &setting, NULL) == BALE_OK &&
         !bale_codec_is_lossy(setting.codec))
         (void)fsetxattr(in->copy, BALE_XATTR_CODEC, text, strlen(text), 0);
     ssize_t got = fgetxattr(in->copy, BALE_XATTR_CODEC, text, sizeof text - 1);
