@@ -191,19 +191,6 @@ __global__ void __launch_bounds__(THREADS)
     if (!fine)
         results[c].flags = CUDA_BAD;
 }
-
-/* Run once for a slot: writes the addresses of its cells. */
-__global__ void __launch_bounds__(THREADS) set_addresses(cuda_lists lists, uint32_t count)
-{
-    const uint32_t c = blockIdx.x * THREADS + threadIdx.x;
-
-    if (c >= count)
-        return;
-    lists.raw_addresses[c] = lists.raw + (size_t)c * BALE_CUDA_CELL;
-    lists.packed_addresses[c] = lists.packed + c * lists.packed_cell;
-    if (lists.back)
-        lists.back_addresses[c] = lists.back + (size_t)c * BALE_CUDA_CELL;
-}
 } // namespace bale_chunk_rules
 
 #endif

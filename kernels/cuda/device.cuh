@@ -74,7 +74,7 @@ const cuda_codec_ops *bale_cuda_ops(enum cuda_codec codec);
 size_t bale_cuda_lay_out(struct bale_cuda_device *device, uint8_t *memory, unsigned workspaces,
                          unsigned slots, uint32_t cells);
 
-/* slot.cu: the parts of a slot outside of the device's memory. */
+/* slot_memory.cu: the parts of a slot outside of the device's memory. */
 int bale_cuda_slot_open(struct bale_cuda_slot *slot, struct bale_cuda_device *device,
                         uint32_t cells);
 void bale_cuda_slot_close(struct bale_cuda_slot *slot);
