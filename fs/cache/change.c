@@ -1,6 +1,8 @@
 #include "fs/cache/change.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "format/err.h"
@@ -38,18 +40,29 @@ void bale_waiters_complete(struct bale_waiter *waiter, int err)
 
 /* ---- The queue of a file ---- */
 
-/* Joins a flush to the last waiting one: a flush that has not begun serves all that were requested
- * before it does. Under file->lock. */
-static bool join_flush(struct bale_file *file, struct bale_change *change)
+/* The change that serves the given one, if both are flushes: the last one that waits, as it takes
+ * what is dirty only when it begins. If none waits, the running one, unless something was written
+ * since that began, or a sync is asked for. Under file->lock. */
+static struct bale_change *last_to_join(const struct bale_file *file,
+                                        const struct bale_change *change)
 {
     struct bale_change *last = file->changes;
 
     while (last && last->next)
         last = last->next;
+    return last || change->durable || file->dirty_first ? last : file->change;
+}
+
+/* Joins a flush to one that serves it. Under file->lock. */
+static bool join_flush(struct bale_file *file, struct bale_change *change)
+{
+    struct bale_change *last = last_to_join(file, change);
     bool flush = change->kind == BALE_CHANGE_FLUSH || change->kind == BALE_CHANGE_FLUSH_STREAM;
+
     if (!flush || !last || last->kind != BALE_CHANGE_FLUSH)
         return false;
-    last->durable = last->durable || change->durable;
+    if (change->durable)
+        last->durable = true;
     struct bale_waiter **end = &last->waiters;
     while (*end)
         end = &(*end)->next;
@@ -109,6 +122,55 @@ void bale_change_submit(struct bale_change *change)
         free(change);
         bale_file_unref(file);
     }
+}
+
+/* Under file->lock. */
+static bool may_note_times(const struct bale_file *file)
+{
+    return file->dirty > 0 && file->dirty <= BALE_INLINE_BYTES && !file->change &&
+           file->error == BALE_OK && file->refused == BALE_OK &&
+           !atomic_load(&file->volume->frozen);
+}
+
+/* Under file->lock. */
+static void note_times(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+
+    file->mtime = change->mtime;
+    file->ctime = bale_file_now_locked(file);
+    file->attr_dirty = true;
+    change->kind = BALE_CHANGE_FLUSH;
+    change->in_place = true;
+    change->waiters = NULL;
+    change->job.run = file->volume->change_run;
+    file->change = change;
+}
+
+bool bale_change_note_times(struct bale_change *change)
+{
+    struct bale_file *file = change->file;
+    struct bale_volume *volume = file->volume;
+    struct bale_waiter *waiters = change->waiters;
+    const struct timespec times[2] = {change->atime, {.tv_nsec = UTIME_OMIT}};
+    int err = BALE_OK;
+
+    if (!bale_pool_may_run(volume->pool))
+        return false;
+    atomic_fetch_add(&volume->changing, 1);
+    pthread_mutex_lock(&file->lock);
+    bool notes = may_note_times(file);
+    if (notes)
+        note_times(change);
+    pthread_mutex_unlock(&file->lock);
+    atomic_fetch_sub(&volume->changing, 1);
+    if (!notes)
+        return false;
+    if (change->atime.tv_nsec != UTIME_OMIT && futimens(file->fd, times) != 0)
+        err = bale_err_from_errno(errno);
+    bale_waiters_complete(waiters, err);
+    bale_pool_run(volume->pool, volume->pool, &change->job);
+    return true;
 }
 
 /* Whether the change may run while the volume is frozen. */

@@ -20,12 +20,13 @@ enum bale_change_kind {
 };
 
 /* Written by its creator until it is submitted, by the thread that runs it afterwards; waiters and
- * durable under file->lock while it waits (other flushes join it). */
+ * durable under file->lock until it ends (other flushes join it). */
 struct bale_change {
     struct bale_job job;
     struct bale_file *file; /* counted */
     enum bale_change_kind kind;
     bool durable;            /* flush */
+    bool in_place;           /* flush: if it is small, though nobody waits for it */
     bool sparing;            /* flush: stores only what is dirty, as space is short */
     uint64_t offset, length; /* truncate: offset; allocate */
     enum bale_allocate how;
@@ -48,9 +49,15 @@ struct bale_change {
 struct bale_change *bale_change_create(struct bale_file *file, enum bale_change_kind kind,
                                        bale_file_done *done, void *arg);
 
-/* Queues a change, which bale_change_end frees, or joins a flush to one that is waiting. No lock is
+/* Queues a change, which bale_change_end frees, or joins a flush to one that serves it. No lock is
  * held; may run the change before it returns. */
 void bale_change_submit(struct bale_change *change);
+/* Programs that unpack or copy set the time of a file that they have just written, and go on with
+ * its owner and mode: meanwhile its data can be stored. If little is dirty, nothing else is under
+ * way and the calling thread may run jobs, gives the file the change's times, calls done, runs the
+ * file's flush and returns true. The next flush that somebody waits for reports an error of that
+ * one. Else returns false, and nothing has happened. The change sets mtime. */
+bool bale_change_note_times(struct bale_change *change);
 /* Submits the change; if the volume is frozen, only at the thaw. A flush is never deferred, nor are
  * attributes of a file that was never committed: it is new, and its name is not there before they
  * are. */

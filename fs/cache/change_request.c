@@ -50,7 +50,8 @@ void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
         change->atime = atime ? *atime : omit;
         change->mtime = mtime ? *mtime : omit;
     }
-    submit_change(change, done, arg);
+    if (!change || !mtime || !bale_change_note_times(change))
+        submit_change(change, done, arg);
 }
 
 void bale_file_set_attr(struct bale_file *file, unsigned fields,

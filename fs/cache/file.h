@@ -208,7 +208,10 @@ void bale_file_discard(struct bale_file *file);
 
 /* ---- Attributes held in the container -------------------------------------------------------- */
 
-/* Commits first, then sets the backing file's times; NULL leaves one as it is. */
+/* Commits what is dirty, with mtime if that is given; atime is the backing file's. NULL leaves one
+ * as it is. If mtime is given and little is dirty, done may come before the commit, which a guest
+ * of the volume's pool then makes before it returns from this call: as after a write, the next flush
+ * waits for it and reports its error. */
 void bale_file_set_times(struct bale_file *file, const struct timespec *atime,
                          const struct timespec *mtime, bale_file_done *done, void *arg);
 /* Sets the codec setting, the extent size or the mode, and commits before it calls done; fields

@@ -155,13 +155,13 @@ static void piece_encoded(struct bale_queue_item *item)
 /* The take's pieces are counted in left. */
 static void encode_queued(struct bale_flush *flush, struct bale_take *take)
 {
-    bool urgent = flush->change->waiters && take->bytes <= URGENT_BYTES;
+    bool urgent = flush->awaited && take->bytes <= URGENT_BYTES;
 
     for (size_t i = 0; i < take->piece_count; i++) {
         struct bale_queue_item *item = &take->pieces[i].item;
         item->item.kind = BALE_ITEM_ENCODE;
         item->item.priority = urgent ? BALE_PRIORITY_HIGH : BALE_PRIORITY_NORMAL;
-        item->item.background = !flush->change->waiters;
+        item->item.background = !flush->awaited;
         item->item.turn.user = flush->change->job.turn.user;
         item->item.setting = take->setting;
         item->done = piece_encoded;
@@ -282,6 +282,7 @@ static int flush_begin(struct bale_flush *flush, struct bale_take **taken)
     pthread_mutex_lock(&file->lock);
     if (!file->discarded && (file->dirty_first || file->attr_dirty))
         err = bale_flush_take(flush, taken);
+    flush->awaited = flush->change->waiters;
     pthread_mutex_unlock(&file->lock);
     if (err != BALE_OK || !*taken)
         return err;
@@ -325,7 +326,7 @@ void bale_flush_run(struct bale_change *change, struct bale_scratch *scratch, ba
     }
     err = bale_flush_plan(flush, take, scratch);
     if (err == BALE_OK && take->piece_count > 0 &&
-        (take->bytes > BALE_INLINE_BYTES || !change->waiters)) {
+        (take->bytes > BALE_INLINE_BYTES || !(flush->awaited || change->in_place))) {
         flush_open(flush, take);
         encode_queued(flush, take);
         return;

@@ -42,6 +42,7 @@ struct bale_flush {
     struct bale_job job; /* writes what is ready; who sets writing submits it */
     struct bale_change *change;
     bale_flush_then *then;
+    bool awaited; /* somebody waits since before it began */
     uint64_t generation;
     atomic_int error; /* the first one */
 

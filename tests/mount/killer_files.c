@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/mount/killer.h"
@@ -34,6 +35,19 @@ static size_t small_live(const struct job *job, uint64_t *live, uint64_t *next)
     return count;
 }
 
+/* Every other file gets a time and then its mode, as from tar, before it is closed. */
+static bool has_time(uint64_t number)
+{
+    return number % 2 == 0;
+}
+
+static bool set_time(int fd, uint64_t number)
+{
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_sec = (time_t)number}};
+
+    return futimens(fd, times) == 0 && fchmod(fd, 0640) == 0;
+}
+
 static bool small_make(struct job *job, uint64_t number)
 {
     char name[64];
@@ -48,7 +62,8 @@ static bool small_make(struct job *job, uint64_t number)
     size_t first = (size_t)job_random(job, all) & ~(size_t)15;
     bool good = job_write(job, fd, job->buffer, first) &&
                 job_write(job, fd, job->buffer + first, all - first) &&
-                (job_random(job, 10) || job_good(job, fsync(fd) == 0));
+                (job_random(job, 10) || job_good(job, fsync(fd) == 0)) &&
+                (!has_time(number) || job_good(job, set_time(fd, number)));
     if (!good) {
         close(fd);
         return false;
@@ -97,7 +112,9 @@ static bool small_check_one(struct job *job, uint64_t number, const bool *seen)
     char name[64];
     uint64_t found_number = number;
     size_t length;
+    struct stat st;
     bool kept = (seen[RECORD_DONE] || seen[RECORD_BASE]) && !seen[RECORD_GONE_BEGIN];
+    bool timed = kept && seen[RECORD_DONE] && has_time(number);
 
     small_name(job, number, name);
     enum found found = job_find_file(job, name, &found_number, &length);
@@ -110,6 +127,8 @@ static bool small_check_one(struct job *job, uint64_t number, const bool *seen)
                                          : "cut short");
     else if (seen[RECORD_GONE] && found != FOUND_NONE)
         job_fault(job, "%s: was removed, and is there", name);
+    else if (timed && (fstatat(job->dir, name, &st, 0) != 0 || st.st_mtim.tv_sec != (time_t)number))
+        job_fault(job, "%s: the time that was set before it was closed is not there", name);
     if (found != FOUND_NONE && found != FOUND_WHOLE)
         (void)unlinkat(job->dir, name, 0);
     return found == FOUND_WHOLE;

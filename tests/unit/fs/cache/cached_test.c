@@ -1,4 +1,8 @@
 /* What the cache keeps of a file, what is stored with a commit, and what counts against the cap. */
+#include <pthread.h>
+#include <sys/stat.h>
+
+#include "fs/base/pool.h"
 #include "tests/unit/fs/cache/model.h"
 
 static unsigned rounds = 20; /* of widening */
@@ -113,8 +117,60 @@ static void check_mtime(struct model *m, time_t seconds, uint64_t generation)
     CHECK_EQ_U(attr.container.generation, generation);
 }
 
+/* How a file is found when its times have been set. */
+struct times_set {
+    struct model *m;
+    int64_t result;
+    struct bale_file_attr attr;
+};
+
+static void times_set(void *arg, int64_t result)
+{
+    struct times_set *set = arg;
+
+    set->result = result;
+    bale_file_attr(set->m->file, &set->attr);
+}
+
+/* A thread that takes requests, but runs no job: half of the guests may run one. */
+static void *other_guest(void *arg)
+{
+    pthread_barrier_t *barrier = arg;
+
+    bale_pool_enter(bale_volume_pool(volume), NULL);
+    pthread_barrier_wait(barrier); /* it is a guest */
+    pthread_barrier_wait(barrier); /* it need be no more */
+    bale_pool_leave(bale_volume_pool(volume));
+    return NULL;
+}
+
+/* A guest shows the times before it stores them, with what was written. */
+static void set_times_as_guest(struct model *m, time_t seconds)
+{
+    const struct timespec atime = {.tv_sec = 300}, mtime = {.tv_sec = seconds, .tv_nsec = 5};
+    struct times_set set = {.m = m, .result = 1};
+    pthread_barrier_t barrier;
+    pthread_t other;
+    struct stat st;
+
+    pthread_barrier_init(&barrier, NULL, 2);
+    REQUIRE(pthread_create(&other, NULL, other_guest, &barrier) == 0);
+    pthread_barrier_wait(&barrier);
+    bale_pool_enter(bale_volume_pool(volume), NULL);
+    bale_file_set_times(m->file, &atime, &mtime, times_set, &set);
+    bale_pool_leave(bale_volume_pool(volume));
+    pthread_barrier_wait(&barrier);
+    pthread_join(other, NULL);
+    pthread_barrier_destroy(&barrier);
+    CHECK_EQ(set.result, BALE_OK);
+    CHECK_EQ(set.attr.mtime.tv_sec, seconds);
+    CHECK_EQ_U(set.attr.dirty, 4096);
+    CHECK_EQ(stat(m->path, &st), 0);
+    CHECK_EQ(st.st_atim.tv_sec, 300);
+}
+
 /* A time that is set after a write is stored with what was written. */
-static void check_times(void)
+static void check_times(bool as_guest)
 {
     struct model m = {.bytes = calloc(1, SIZE_MOST), .extent = 131072};
     struct bale_wait wait = BALE_WAIT;
@@ -124,7 +180,10 @@ static void check_times(void)
     m.size = 1000;
     bale_file_write(m.file, 0, m.bytes, m.size, bale_wait_done, &wait);
     CHECK_EQ((uint64_t)bale_wait_for(&wait), m.size);
-    set_mtime(&m, 1000);
+    if (as_guest)
+        set_times_as_guest(&m, 1000);
+    else
+        set_mtime(&m, 1000);
     check_mtime(&m, 1000, 2); /* an empty root came first */
     set_mtime(&m, 2000);
     check_mtime(&m, 2000, 3);
@@ -187,7 +246,8 @@ int main(int argc, char **argv)
         model_begin(caller_caches);
         check_passing(caller_caches);
         check_widening();
-        check_times();
+        check_times(false);
+        check_times(true);
         check_counted();
         model_end();
     }

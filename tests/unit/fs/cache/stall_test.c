@@ -1,5 +1,6 @@
 /* A backing file system that stalls. Writes that do take no thread of the engine's: it decodes what
- * others read meanwhile; and a file that has nothing to store is closed. Nor do closes keep others
+ * others read meanwhile; and a file that has nothing to store is closed. Flushes that come meanwhile
+ * store everything that was written before them. Nor do closes keep others
  * from reading whose callers write. Reads of a file's index keep nobody from its attributes. */
 #include "kernels/base/working_for.h"
 #include "tests/unit/fs/cache/stall.h"
@@ -85,6 +86,32 @@ static void decodes_meanwhile(void)
     CHECK(engine_does(&item));
     let_go();
     end_flushes(files, waits);
+}
+
+/* A flush that comes while another one is under way stores what was written meanwhile, too. */
+static void flushes_meanwhile(void)
+{
+    struct bale_file *file = open_last("flushed");
+    struct bale_wait waits[3];
+    struct bale_file_attr attr;
+
+    write_mib(file, 1);
+    stall(&writes_stall);
+    for (int i = 0; i < 3; i++) {
+        waits[i] = (struct bale_wait)BALE_WAIT;
+        if (i == 2)
+            volume_file_write(file, MIB, data, RAW);
+        bale_file_flush(file, false, bale_wait_done, &waits[i]);
+        if (i == 0)
+            sem_wait(&entered);
+    }
+    let_go();
+    for (int i = 0; i < 3; i++)
+        CHECK_EQ(bale_wait_for(&waits[i]), BALE_OK);
+    bale_file_attr(file, &attr);
+    CHECK_EQ_U(attr.dirty, 0);
+    CHECK_EQ_U(attr.container.size, MIB + RAW);
+    volume_file_close(file);
 }
 
 static void note_closed(void *arg, bool written, const struct stat *last)
@@ -211,6 +238,7 @@ int main(void)
 {
     stall_begin();
     decodes_meanwhile();
+    flushes_meanwhile();
     closes_meanwhile();
     reads_beside_closes();
     attributes_meanwhile();
