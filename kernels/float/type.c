@@ -22,22 +22,41 @@ struct search {
     uint32_t costs[TYPES][FLOAT_APART][FLOAT_KINDS];
 };
 
-/* E of decimals, by elements of all windows. */
-static uint16_t find_decimals(const struct search *s, const struct float_layout *type)
+/* Where elements of all windows are, by which decimals are looked for, if there is no lead. */
+static void list_probes(const struct search *s, unsigned size_log2,
+                        const uint8_t *probes[FLOAT_PROBED])
+{
+    for (unsigned k = 0; k < FLOAT_PROBED; k++) {
+        const unsigned element = FLOAT_PROBE_STEP * k % (s->bytes >> size_log2);
+        probes[k] = s->at[k * s->windows / FLOAT_PROBED] + ((size_t)element << size_log2);
+    }
+}
+
+/* Copies the elements. For each size it is compiled apart, so that an element is one load. */
+static inline __attribute__((always_inline)) void
+gather(uint8_t *to, const uint8_t *const probes[FLOAT_PROBED], unsigned lead, size_t size)
+{
+    for (unsigned k = 0; k < FLOAT_PROBED; k++)
+        memcpy(to + k * size, probes[k] + lead, size);
+}
+
+/* E of decimals, by these elements. */
+static uint16_t find_decimals(const struct search *s, const uint8_t *const probes[FLOAT_PROBED],
+                              const struct float_layout *type)
 {
     const struct float_steps *of = &s->steps[type->size_log2 - 1];
-    const unsigned size = 1u << type->size_log2;
     uint8_t probed[FLOAT_PROBED * sizeof(uint64_t)];
 
-    for (unsigned k = 0; k < FLOAT_PROBED; k++) {
-        const unsigned element = FLOAT_PROBE_STEP * k % (s->bytes >> type->size_log2);
-        memcpy(probed + (size_t)k * size,
-               s->at[k * s->windows / FLOAT_PROBED] + type->lead + (size_t)element * size, size);
-    }
+    if (type->size_log2 == 1)
+        gather(probed, probes, type->lead, sizeof(uint16_t));
+    else if (type->size_log2 == 2)
+        gather(probed, probes, type->lead, sizeof(uint32_t));
+    else
+        gather(probed, probes, type->lead, sizeof(uint64_t));
     return of->find_decimals(probed, type->big_endian);
 }
 
-/* All types, in the order in which the first of equal ones is taken. */
+/* All types, those of a size together, in the order in which the first of equal ones is taken. */
 static void list_types(struct search *s)
 {
     static const uint8_t sizes[FLOAT_SIZES] = {2, 3, 1};
@@ -52,12 +71,16 @@ static void list_types(struct search *s)
 static void begin_search(struct search *s, const uint8_t *raw, uint32_t length)
 {
     const uint64_t range = length - s->bytes - BEHIND;
+    const uint8_t *probes[FLOAT_PROBED];
 
     for (unsigned w = 0; w < s->windows; w++)
         s->at[w] = raw + range * w / (s->windows - 1) / 8 * 8;
     list_types(s);
-    for (unsigned i = 0; i < TYPES; i++)
-        s->decimals[i] = find_decimals(s, &s->types[i]);
+    for (unsigned i = 0; i < TYPES; i++) {
+        if (i == 0 || s->types[i].size_log2 != s->types[i - 1].size_log2)
+            list_probes(s, s->types[i].size_log2, probes);
+        s->decimals[i] = find_decimals(s, probes, &s->types[i]);
+    }
 }
 
 /* How far elements are apart, at most. Where components lie beside each other, they mostly begin at
