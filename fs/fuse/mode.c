@@ -37,6 +37,17 @@ int bale_mode_left(struct bale_mount *mount, struct bale_node *node, int fd, fus
     return e;
 }
 
+/* An open file's descriptor is taken as it is; a node's own, which is O_PATH, needs the longer way.
+ * 0 or errno. */
+static int set_mode(int fd, mode_t mode)
+{
+    if (fchmod(fd, mode) == 0)
+        return 0;
+    if (errno != EBADF)
+        return errno;
+    return fchmodat(AT_FDCWD, bale_proc_path(fd).text, mode, 0) != 0 ? errno : 0;
+}
+
 void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
                       struct bale_file *file, mode_t mode, bale_file_done *done, void *arg)
 {
@@ -48,7 +59,7 @@ void bale_mode_change(struct bale_mount *mount, struct bale_node *node, int fd,
         return;
     }
     fd = bale_permissions_fd(mount, node, fd);
-    int e = fchmodat(AT_FDCWD, bale_proc_path(fd).text, mode & 07777, 0) != 0 ? errno : 0;
+    int e = set_mode(fd, mode & 07777);
     bale_known_mode_changed(mount, node);
     if (e) {
         done(arg, bale_err_from_errno(e));

@@ -135,10 +135,9 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
         return e;
     opened->fd = -1;
     uint32_t marks = node->marks;
-    struct bale_proc_path path = bale_proc_path(fd);
     /* Verifying writes a root, which takes security.capability away. */
     if (!mount->read_only && marks & (BALE_MARK_UNCERTAIN | BALE_MARK_CAPABILITY))
-        bale_capability_save(opened, path.text);
+        bale_capability_save(opened, bale_proc_path(fd).text);
     bale_node_path(mount->nodes, node, label, sizeof label);
     int err = bale_file_open_known(mount->volume, fd, &opened->backing, &opened->defaults, label,
                                    file, feature);
@@ -151,7 +150,7 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file)
     if (marks & BALE_MARK_MADE && mount->keeps_made)
         bale_file_trust(*file);
     if (!mount->read_only && marks & BALE_MARK_UNCERTAIN)
-        bale_capability_restore(opened, path.text);
+        bale_capability_restore(opened, bale_proc_path(fd).text);
     atomic_fetch_and(&node->marks, ~(uint32_t)(BALE_MARK_UNCERTAIN | BALE_MARK_BROKEN));
     note_recovery(opened, *file, label);
     return 0;

@@ -32,11 +32,12 @@ bool bale_is_setting_xattr(const char *name)
 bool bale_directory_has_settings(struct bale_node *dir, int fd)
 {
     static const char *const names[] = {BALE_XATTR_CODEC, BALE_XATTR_EXTENT, BALE_XATTR_MATCH};
-    struct bale_proc_path path = bale_proc_path(fd);
+    struct bale_proc_path path;
     bool found = false;
 
     if (dir->marks & BALE_MARK_NO_SETTINGS)
         return false;
+    path = bale_proc_path(fd);
     for (int i = 0; i < 3 && !found; i++) {
         found = getxattr(path.text, names[i], NULL, 0) >= 0;
         if (!found && errno == EACCES)
