@@ -150,15 +150,16 @@ static uint64_t cost(const struct weights *w, const uint32_t *counts, const uint
 size_t bale_rans_table_write(struct bale_rans_alphabet alphabet, const uint32_t *counts,
                              bale_rans_symbol *symbols, uint8_t *out)
 {
-    struct weights levels = {.used = 0}, exact;
+    struct weights levels, exact; /* set only as far as they are used */
     uint32_t level_cum[BALE_RANS_SYMBOLS + 1], exact_cum[BALE_RANS_SYMBOLS + 1];
-    uint8_t level[BALE_RANS_SYMBOLS] = {0};
+    uint8_t level[BALE_RANS_SYMBOLS];
     uint64_t total = 0, scale;
     uint8_t *next = out + 1;
     struct bits b = {0};
     struct level_form form;
     const uint32_t *cum = level_cum;
 
+    levels.used = 0;
     memset(symbols, 0, alphabet.symbols * sizeof *symbols);
     for (uint32_t s = 0; s < alphabet.symbols; s++) {
         levels.symbol[levels.used] = (uint16_t)s;
@@ -230,11 +231,14 @@ struct source {
 
 static uint32_t get_bits(struct source *source, unsigned bits)
 {
+    const size_t at = source->at / 8;
     uint32_t number = 0;
 
-    for (unsigned k = 0; k < 3; k++)
-        if (source->at / 8 + k < source->length)
-            number |= (uint32_t)source->in[source->at / 8 + k] << 8 * k;
+    if (at + sizeof number <= source->length)
+        number = bale_get32(source->in + at);
+    else
+        for (unsigned k = 0; at + k < source->length; k++)
+            number |= (uint32_t)source->in[at + k] << 8 * k;
     number = number >> source->at % 8 & ((1u << bits) - 1);
     source->at += bits;
     return number;
@@ -278,10 +282,10 @@ static bool is_form(unsigned form, unsigned bits)
 int64_t bale_rans_table_read(struct bale_rans_alphabet alphabet, const uint8_t *in, size_t length,
                              struct bale_rans_frequencies *read)
 {
-    struct weights w = {.used = 0};
+    struct weights w; /* set only as far as it is used */
     int64_t mask, numbers;
 
-    read->used = 0;
+    w.used = read->used = 0;
     if (length == 0 || (in[0] != 0 && !is_form(in[0], alphabet.bits)))
         return BALE_E_CORRUPT;
     if (in[0] == 0)
@@ -299,6 +303,8 @@ int64_t bale_rans_table_read(struct bale_rans_alphabet alphabet, const uint8_t *
 }
 
 /* Four slots at a time: what is too much is written over with the next symbol's. */
+typedef bale_rans_slot slots4 __attribute__((vector_size(4 * sizeof(bale_rans_slot))));
+
 void bale_rans_slots(const struct bale_rans_frequencies *read, unsigned bits,
                      const uint16_t *meaning, bale_rans_slot *slots)
 {
@@ -306,13 +312,9 @@ void bale_rans_slots(const struct bale_rans_frequencies *read, unsigned bits,
         memset(slots, 0, sizeof *slots << bits);
     for (uint32_t i = 0; i < read->used; i++) {
         uint32_t frequency = read->cum[i + 1] - read->cum[i], symbol = read->symbol[i];
-        uint32_t slot = (meaning ? meaning[symbol] : symbol) << 2 * bits | (frequency - 1);
-        uint32_t one = 1u << bits;
-        for (uint32_t k = read->cum[i]; k < read->cum[i + 1]; k += 4, slot += 4 * one) {
-            slots[k] = slot;
-            slots[k + 1] = slot + one;
-            slots[k + 2] = slot + 2 * one;
-            slots[k + 3] = slot + 3 * one;
-        }
+        slots4 four = (slots4){0, 1, 2, 3} << bits |
+                      ((meaning ? meaning[symbol] : symbol) << 2 * bits | (frequency - 1));
+        for (uint32_t k = read->cum[i]; k < read->cum[i + 1]; k += 4, four += 4u << bits)
+            memcpy(slots + k, &four, sizeof four);
     }
 }
