@@ -19,6 +19,7 @@ enum {
     FLOAT_PART = 13, /* bytes */
     FLOAT_DECIMAL = 1 << 15,
     FLOAT_DELTA_BITS = 3,
+    FLOAT_DELTA_MOST = (1 << FLOAT_DELTA_BITS) - 1,
     FLOAT_SINGLES_ABOVE = 16,  /* bits of a block's longest number, for singles (singles.inc) */
     FLOAT_SINGLES_DELTAS = 24, /* bytes: three words of classes */
     FLOAT_CLASSES = 7,         /* of numbers that are not 0; that of 0 is behind them */

@@ -136,7 +136,13 @@ template <typename T> __device__ inline uint32_t groups_of(const lane_values<T> 
     const uint32_t length = sizeof(T) == 8 ? bit_length(all) : 32 - (uint32_t)__clz((int)all);
     const bool counts =
         bale_warp::lane() % 2 == 0 && lane_of_window() >= FLOAT_HISTORY / LANE_ELEMENTS;
-    return __reduce_add_sync(bale_warp::ALL, counts ? length : 0);
+    /* A group of a block whose longest number is much longer takes more than its own ones need. */
+    uint32_t most = counts ? length : 0;
+#pragma unroll
+    for (uint32_t by = 1; by < WINDOW_LANES; by *= 2)
+        most = max(most, __shfl_xor_sync(bale_warp::ALL, most, by));
+    const uint32_t least = most - min(most, (uint32_t)FLOAT_DELTA_MOST);
+    return __reduce_add_sync(bale_warp::ALL, counts ? max(length, least) : 0);
 }
 
 /* By a warp: tries orders along x. The cost of order x is added in lane `first` + x. */
