@@ -2,9 +2,10 @@
  * whose first bytes show no other format. It is decided once BALE_ROUND_BEGIN bytes from the file's
  * begin on have been written; what was written before stays exact. The decision is committed with
  * the first data that was rounded. It ends for good when the signature of HDF5 behind a user block
- * is written, in one write or in several, or was there when the setting came. With npy the header says what the elements are, so that a change
- * of it ends the rounding. The greatest step with which that was done stays on record, whatever the
- * setting becomes, until the file is truncated to nothing. All under file->lock. */
+ * is written, in one write or in several, or was there when the setting came. With npy the header
+ * says what the elements are, so that a change of it ends the rounding. The greatest step with
+ * which that was done stays on record, whatever the setting becomes, until the file is truncated to
+ * nothing. All under file->lock. */
 #ifndef BALE_FS_CACHE_ROUNDS_H
 #define BALE_FS_CACHE_ROUNDS_H
 
@@ -21,7 +22,8 @@ enum bale_rounds bale_rounds_first(const struct bale_setting *setting, uint64_t 
 
 /* Whether the file's first bytes must be read before it is written. */
 bool bale_rounds_is_pending(const struct bale_file *file);
-/* Reads them, and what else shows another format. Drops the lock for I/O, and to wait for those who fill the cache. BALE_E_NOMEM. */
+/* Reads them, and what else shows another format. Drops the lock for I/O, and to wait for those who
+ * fill the cache. BALE_E_NOMEM. */
 int bale_rounds_load(struct bale_file *file, struct bale_scratch *scratch);
 
 /* Before bytes are copied into the extent, from its byte `from` on, which cannot fail any more: takes
