@@ -6,6 +6,8 @@
 #include "kernels/base/clock.h"
 
 #define LOOK_NS ((uint64_t)100 * 1000000u)
+/* After a longer time, which may have been idle: programs that all begin now show soon. */
+#define SOON_NS ((uint64_t)25 * 1000000u)
 /* Busy: less than one part in so many of the time is idle. What is read or written has to be
  * copied as well, so with half of the CPUs decoding the other half no longer keeps up with the
  * copies. */
@@ -56,6 +58,7 @@ void bale_busy_update(struct bale_busy *busy)
     if (now >= looked + LOOK_NS &&
         atomic_compare_exchange_strong(&busy->updated_ns, &looked, UINT64_MAX / 2)) {
         update_from_ticks(busy, looked == 0);
-        atomic_store(&busy->updated_ns, now);
+        atomic_store(&busy->updated_ns,
+                     now >= looked + 2 * LOOK_NS ? now - (LOOK_NS - SOON_NS) : now);
     }
 }

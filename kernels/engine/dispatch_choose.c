@@ -18,6 +18,8 @@
 /* An open GPU is not looked at again before this: it stays so for longer without work. */
 #define LOOK_NS ((uint64_t)100 * 1000000u)
 #define LARGE_BYTES ((uint64_t)128 << 20)
+/* CPUs that read or write have to copy as well, which leaves one in so many to codecs. */
+#define CPU_PART 2
 
 static bool is_stale(struct bale_dispatch *d, unsigned work)
 {
@@ -140,7 +142,7 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
     bale_costs_batch(&d->costs, work, batch->in_flight, ns);
     bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
-                     bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
+                     CPU_PART * bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
     if (promising || batch->stale || atomic_load(&d->promising[work]))
         atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
     atomic_store(&d->promising[work], promising);
