@@ -42,8 +42,8 @@ void bale_import_mounted_entered(struct bale_transfer *transfer, struct bale_tre
     }
 }
 
-/* Gives a new file the settings that the source's attributes and the user's choices ask for. False: the file
- * is not to be written, after a message. */
+/* Gives a new file the settings that the source's attributes and the user's choices ask for. False:
+ * the file is not to be written, after a message. */
 static bool choose_settings(struct incoming *in)
 {
     const struct bale_import_choice *choice =
