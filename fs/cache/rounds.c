@@ -133,12 +133,12 @@ static void look_around(const struct bale_extent *extent, uint64_t place, uint64
                         const uint8_t *data, size_t length)
 {
     struct bale_file *file = extent->file;
-    const uint64_t start = extent->number * file->extent, most = BALE_ROUND_SIGNATURE - 1;
-    const uint64_t at = bale_round_place(start + place > most ? start + place - most : 0);
+    const uint64_t start = extent->number * file->extent;
+    const uint64_t at = bale_round_place_across(start + place);
     uint8_t whole[BALE_ROUND_SIGNATURE];
 
     /* Places are multiples of blocks of the least size, so that all of it lies in one block. */
-    if (at >= start + place || !(extent->valid & bale_blocks(file, at - start, at - start + 1)))
+    if (at == UINT64_MAX || !(extent->valid & bale_blocks(file, at - start, at - start + 1)))
         return;
     memcpy(whole, extent->buffer->data + (at - start), sizeof whole);
     for (uint64_t i = 0, to = at - start; i < sizeof whole; i++, to++)

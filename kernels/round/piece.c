@@ -147,6 +147,14 @@ uint64_t bale_round_place(uint64_t offset)
     return at < offset ? UINT64_MAX : at;
 }
 
+uint64_t bale_round_place_across(uint64_t offset)
+{
+    const uint64_t most = BALE_ROUND_SIGNATURE - 1;
+    const uint64_t at = bale_round_place(offset > most ? offset - most : 0);
+
+    return at < offset ? at : UINT64_MAX;
+}
+
 const char *bale_round_resolve_piece(const struct bale_field *said, uint64_t offset,
                                      const uint8_t *piece, size_t length)
 {
@@ -203,11 +211,10 @@ void bale_round_piece(const struct bale_field *field, uint64_t offset, uint8_t *
 /* Bytes at the piece's begin that are the end of a signature, or the middle of one. */
 static size_t signature_at_begin(uint64_t offset, const uint8_t *in, size_t length)
 {
-    const uint64_t most = BALE_ROUND_SIGNATURE - 1;
-    const uint64_t at = bale_round_place(offset > most ? offset - most : 0);
+    const uint64_t at = bale_round_place_across(offset);
     size_t n;
 
-    if (at >= offset)
+    if (at == UINT64_MAX)
         return 0;
     n = (size_t)(at + BALE_ROUND_SIGNATURE - offset);
     n = n < length ? n : length;
@@ -217,10 +224,9 @@ static size_t signature_at_begin(uint64_t offset, const uint8_t *in, size_t leng
 /* Bytes at the piece's end that are the begin of a signature. */
 static size_t signature_at_end(uint64_t offset, const uint8_t *in, size_t length)
 {
-    const uint64_t end = offset + length, most = BALE_ROUND_SIGNATURE - 1;
-    const uint64_t at = bale_round_place(end > most ? end - most : 0);
+    const uint64_t end = offset + length, at = bale_round_place_across(end);
 
-    if (at < offset || at >= end)
+    if (at < offset || at == UINT64_MAX)
         return 0;
     return memcmp(in + (at - offset), HDF5, (size_t)(end - at)) == 0 ? (size_t)(end - at) : 0;
 }

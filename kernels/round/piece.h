@@ -27,6 +27,9 @@ const char *bale_round_resolve(const struct bale_field *said, const uint8_t *beg
  * signature: a power of two. UINT64_MAX: there is none. */
 uint64_t bale_round_place(uint64_t offset);
 
+/* The place before offset whose signature goes on behind it. UINT64_MAX: there is none. */
+uint64_t bale_round_place_across(uint64_t offset);
+
 /* As bale_round_resolve, of any piece of the file, the bytes from offset on: "HDF5 behind a user
  * block" if it has the signature of that at such a place, as a whole. Else, and always with npy,
  * NULL. */
