@@ -109,8 +109,9 @@ struct float_steps {
     void (*try_type)(const uint8_t *at, unsigned bytes, bool big_endian, uint16_t decimals,
                      unsigned most, uint32_t costs[FLOAT_APART][FLOAT_KINDS]);
     bool (*choose)(const struct float_extent *extent);
-    /* E of decimals, by FLOAT_PROBED elements; 0: they are none. */
-    uint16_t (*find_decimals)(const uint8_t *elements, bool big_endian);
+    /* E of decimals, by the FLOAT_PROBED elements that are `lead` bytes behind these; 0: they are
+     * none. */
+    uint16_t (*find_decimals)(const uint8_t *const *probes, unsigned lead, bool big_endian);
     /* The bytes that FLOAT_ESTIMATE_BYTES of an extent need with the differences along x alone
      * (kernels/auto/spec.md). */
     uint32_t (*estimate)(const struct float_layout *type, const uint8_t *raw, uint32_t length);

@@ -32,30 +32,6 @@ static void list_probes(const struct search *s, unsigned size_log2,
     }
 }
 
-/* Copies the elements. For each size it is compiled apart, so that an element is one load. */
-static inline __attribute__((always_inline)) void
-gather(uint8_t *to, const uint8_t *const probes[FLOAT_PROBED], unsigned lead, size_t size)
-{
-    for (unsigned k = 0; k < FLOAT_PROBED; k++)
-        memcpy(to + k * size, probes[k] + lead, size);
-}
-
-/* E of decimals, by these elements. */
-static uint16_t find_decimals(const struct search *s, const uint8_t *const probes[FLOAT_PROBED],
-                              const struct float_layout *type)
-{
-    const struct float_steps *of = &s->steps[type->size_log2 - 1];
-    uint8_t probed[FLOAT_PROBED * sizeof(uint64_t)];
-
-    if (type->size_log2 == 1)
-        gather(probed, probes, type->lead, sizeof(uint16_t));
-    else if (type->size_log2 == 2)
-        gather(probed, probes, type->lead, sizeof(uint32_t));
-    else
-        gather(probed, probes, type->lead, sizeof(uint64_t));
-    return of->find_decimals(probed, type->big_endian);
-}
-
 /* All types, those of a size together, in the order in which the first of equal ones is taken. */
 static void list_types(struct search *s)
 {
@@ -79,7 +55,8 @@ static void begin_search(struct search *s, const uint8_t *raw, uint32_t length)
     for (unsigned i = 0; i < TYPES; i++) {
         if (i == 0 || s->types[i].size_log2 != s->types[i - 1].size_log2)
             list_probes(s, s->types[i].size_log2, probes);
-        s->decimals[i] = find_decimals(s, probes, &s->types[i]);
+        s->decimals[i] = s->steps[s->types[i].size_log2 - 1].find_decimals(probes, s->types[i].lead,
+                                                                           s->types[i].big_endian);
     }
 }
 
