@@ -139,7 +139,7 @@ template <typename T> __device__ inline uint32_t groups_of(const lane_values<T> 
     /* A group of a block whose longest number is much longer takes more than its own ones need. */
     uint32_t most = counts ? length : 0;
 #pragma unroll
-    for (uint32_t by = 1; by < WINDOW_LANES; by *= 2)
+    for (uint32_t by = 2; by < WINDOW_LANES; by *= 2) /* every other lane counts */
         most = max(most, __shfl_xor_sync(bale_warp::ALL, most, by));
     const uint32_t least = most - min(most, (uint32_t)FLOAT_DELTA_MOST);
     return __reduce_add_sync(bale_warp::ALL, counts ? max(length, least) : 0);
