@@ -34,9 +34,8 @@ const char *bale_field_explain(uint8_t codec)
     return bale_codec_is_lossy(codec)
                ? "f32, f64 or npy, then abs=E, or rel=E,range=LOW:HIGH (compress, import "
                  "--match and recompress --round find the range themselves); dims=XxYxZ, be, "
-                 "offset=N, which "
-                 "npy has itself; pipeline=auto, "
-                 "huffman, rle, rle+huffman or gpulz+huffman"
+                 "offset=N, which npy has itself; pipeline=auto, huffman, rle, rle+huffman or "
+                 "gpulz+huffman"
                : "f32, f64, i16, i32 or i64, then dims=XxYxZ, be, offset=N";
 }
 
