@@ -209,3 +209,17 @@ with open(sys.argv[1], "r+b") as f:
     f.write(bytes([byte ^ 1]))
 END
 }
+
+# make_arrays DIRECTORY [SUFFIX]: files of f32 with two ranges (far: 0 to 1000, near: 0 to 100), of one value (rest), and
+# one that is no array (words)
+make_arrays() {
+    /usr/bin/python3 -S - "$@" <<'END'
+import array, os, sys
+os.chdir(sys.argv[1])
+suffix = "".join(sys.argv[2:])
+array.array("f", (x % 1001 for x in range(300000))).tofile(open("far" + suffix, "wb"))
+array.array("f", (x % 101 for x in range(5000))).tofile(open("near" + suffix, "wb"))
+array.array("f", [7] * 5000).tofile(open("rest" + suffix, "wb"))
+open("words" + suffix, "w").write("no array\n" * 1000)
+END
+}

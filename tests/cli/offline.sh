@@ -135,15 +135,8 @@ $work/other/empty: codec zstd:7, extent 131072 (default)" "$out" "import --codec
 # --match chooses for names, before --codec. With an error bound copies are rounded, of each file's own range if it is
 # not said; what is no array, or has no range, stays exact.
 mkdir "$work/arrays"
-/usr/bin/python3 - "$work/arrays" <<'END'
-import array, os, sys
-os.chdir(sys.argv[1])
-array.array("f", (x % 1001 for x in range(300000))).tofile(open("far.f32", "wb"))
-array.array("f", (x % 101 for x in range(900))).tofile(open("near.f32", "wb"))
-array.array("f", [7] * 5000).tofile(open("rest.f32", "wb"))
-open("words.f32", "w").write("no array\n" * 1000)
-open("other", "wb").write(open("far.f32", "rb").read())
-END
+make_arrays "$work/arrays" .f32
+cp "$work/arrays/far.f32" "$work/arrays/other"
 match=(--match '*.f32 cusz:f32,rel=0.125' --match '*.f32 lz4')
 run 0 import --create "${match[@]}" --codec zstd:7 "$work/arrays" "$work/rounded"
 is "balefs: $work/arrays/rest.f32: stored without loss: a relative bound needs a range, and its finite values are all 7

@@ -112,14 +112,7 @@ is "$mnt/array: 1 files, 1 extents, 0 rounded, 0 only rewritten" "$out" "an exte
 rm "$mnt/array"
 
 # With a codec, which is recorded before; a relative bound without a range is of each file's own range.
-/usr/bin/python3 - "$mnt" <<'END'
-import array, os, sys
-os.chdir(sys.argv[1])
-array.array("f", (x % 1001 for x in range(300000))).tofile(open("far", "wb"))
-array.array("f", (x % 101 for x in range(5000))).tofile(open("near", "wb"))
-array.array("f", [7] * 5000).tofile(open("rest", "wb"))
-open("words", "w").write("no array\n" * 1000)
-END
+make_arrays "$mnt"
 run 0 recompress --round --codec cusz:f32,rel=0.125 "$mnt/far" "$mnt/near"
 is "balefs: $mnt/far: each element is rounded by 125 at most
 balefs: $mnt/near: each element is rounded by 12.5 at most" "$err" "bounds of two files"

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "fs/base/pool.h"
+#include "tests/unit/fs/cache/guest.h"
 #include "tests/unit/fs/cache/model.h"
 
 static unsigned rounds = 20; /* of widening */
@@ -117,9 +118,10 @@ static void check_mtime(struct model *m, time_t seconds, uint64_t generation)
     CHECK_EQ_U(attr.container.generation, generation);
 }
 
-/* How a file is found when its times have been set. */
+/* Times that are set, and how the file is found when they have been. */
 struct times_set {
     struct model *m;
+    struct timespec atime, mtime;
     int64_t result;
     struct bale_file_attr attr;
 };
@@ -132,36 +134,21 @@ static void times_set(void *arg, int64_t result)
     bale_file_attr(set->m->file, &set->attr);
 }
 
-/* A thread that takes requests, but runs no job: half of the guests may run one. */
-static void *other_guest(void *arg)
+static void begin_to_set_times(void *arg)
 {
-    pthread_barrier_t *barrier = arg;
+    struct times_set *set = arg;
 
-    bale_pool_enter(bale_volume_pool(volume), NULL);
-    pthread_barrier_wait(barrier); /* it is a guest */
-    pthread_barrier_wait(barrier); /* it need be no more */
-    bale_pool_leave(bale_volume_pool(volume));
-    return NULL;
+    bale_file_set_times(set->m->file, &set->atime, &set->mtime, times_set, set);
 }
 
 /* A guest shows the times before it stores them, with what was written. */
 static void set_times_as_guest(struct model *m, time_t seconds)
 {
-    const struct timespec atime = {.tv_sec = 300}, mtime = {.tv_sec = seconds, .tv_nsec = 5};
-    struct times_set set = {.m = m, .result = 1};
-    pthread_barrier_t barrier;
-    pthread_t other;
+    struct times_set set = {
+        .m = m, .atime = {.tv_sec = 300}, .mtime = {.tv_sec = seconds, .tv_nsec = 5}, .result = 1};
     struct stat st;
 
-    pthread_barrier_init(&barrier, NULL, 2);
-    REQUIRE(pthread_create(&other, NULL, other_guest, &barrier) == 0);
-    pthread_barrier_wait(&barrier);
-    bale_pool_enter(bale_volume_pool(volume), NULL);
-    bale_file_set_times(m->file, &atime, &mtime, times_set, &set);
-    bale_pool_leave(bale_volume_pool(volume));
-    pthread_barrier_wait(&barrier);
-    pthread_join(other, NULL);
-    pthread_barrier_destroy(&barrier);
+    call_as_guest(bale_volume_pool(volume), begin_to_set_times, &set);
     CHECK_EQ(set.result, BALE_OK);
     CHECK_EQ(set.attr.mtime.tv_sec, seconds);
     CHECK_EQ_U(set.attr.dirty, 4096);

@@ -10,6 +10,7 @@
 #include "fs/base/wait.h"
 #include "fs/cache/file_state.h"
 #include "tests/check.h"
+#include "tests/unit/fs/cache/guest.h"
 
 #define MIB ((uint64_t)1 << 20)
 #define MEMORY (256 * MIB) /* a window of 8 MiB */
@@ -92,32 +93,14 @@ static uint64_t misses(void)
     return stats.read_misses;
 }
 
-/* A thread that takes requests, but runs no job: half of the guests may run one. */
-static void *other_guest(void *arg)
+static void read_soon(void *arg)
 {
-    pthread_barrier_t *barrier = arg;
-
-    bale_pool_enter(bale_volume_pool(volume), NULL);
-    pthread_barrier_wait(barrier); /* it is a guest */
-    pthread_barrier_wait(barrier); /* it need be no more */
-    bale_pool_leave(bale_volume_pool(volume));
-    return NULL;
+    bale_file_read_soon(arg);
 }
 
 static void read_soon_as_guest(void)
 {
-    pthread_barrier_t barrier;
-    pthread_t other;
-
-    pthread_barrier_init(&barrier, NULL, 2);
-    REQUIRE(pthread_create(&other, NULL, other_guest, &barrier) == 0);
-    pthread_barrier_wait(&barrier);
-    bale_pool_enter(bale_volume_pool(volume), NULL);
-    bale_file_read_soon(file);
-    bale_pool_leave(bale_volume_pool(volume));
-    pthread_barrier_wait(&barrier);
-    pthread_join(other, NULL);
-    pthread_barrier_destroy(&barrier);
+    call_as_guest(bale_volume_pool(volume), read_soon, file);
 }
 
 /* The read finds what the call has read. */

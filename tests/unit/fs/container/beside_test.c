@@ -10,19 +10,9 @@
 #include "kernels/frame/frame.h"
 #include "kernels/frame/registry.h"
 #include "tests/check.h"
+#include "tests/unit/fs/container/unnamed_file.h"
 
 enum { EXTENT = BALE_EXTENT_MIN, EXTENTS = 8, ROUNDS = 300, READERS = 3 };
-
-/* A file without a name. */
-static int open_file(void)
-{
-    char name[] = "io_test.XXXXXX";
-    int fd = mkstemp(name);
-
-    REQUIRE(fd >= 0);
-    REQUIRE(unlink(name) == 0);
-    return fd;
-}
 
 static enum bale_session_state certain(const void *arg, uint32_t session)
 {
@@ -148,7 +138,7 @@ static void test_threads(void)
     pthread_t threads[READERS];
     struct bale_io *io;
 
-    REQUIRE(bale_io_open_fd(open_file(), &io) == BALE_OK);
+    REQUIRE(bale_io_open_fd(open_unnamed_file(), &io) == BALE_OK);
     REQUIRE(bale_container_open(io, &config, &defaults, &container, NULL) == BALE_OK);
     write_round(0);
     for (unsigned i = 0; i < READERS; i++)
@@ -180,7 +170,7 @@ static void test_one_block(void)
     struct bale_container_attr attr;
     struct bale_io *io;
     struct stat st;
-    int fd = open_file(), keep = dup(fd);
+    int fd = open_unnamed_file(), keep = dup(fd);
 
     REQUIRE(keep >= 0 && bale_io_open_fd(fd, &io) == BALE_OK);
     REQUIRE(bale_container_open(io, &config, &defaults, &container, NULL) == BALE_OK);

@@ -11,19 +11,9 @@
 
 #include "format/err.h"
 #include "tests/check.h"
+#include "tests/unit/fs/container/unnamed_file.h"
 
 enum { ROUNDS = 300 };
-
-/* A file without a name. */
-static int open_file(void)
-{
-    char name[] = "io_test.XXXXXX";
-    int fd = mkstemp(name);
-
-    REQUIRE(fd >= 0);
-    REQUIRE(unlink(name) == 0);
-    return fd;
-}
 
 static void test_calls(void)
 {
@@ -31,7 +21,7 @@ static void test_calls(void)
     struct bale_io *io;
     uint64_t size;
     size_t got;
-    int fd = open_file();
+    int fd = open_unnamed_file();
 
     REQUIRE(bale_io_open_fd(fd, &io) == BALE_OK);
     CHECK_EQ(bale_io_fd(io), fd);
@@ -88,7 +78,7 @@ static void test_alone(void)
     static uint8_t data[LENGTH << 16];
     size_t page = (size_t)sysconf(_SC_PAGESIZE), got;
     struct bale_io *io;
-    int fd = open_file();
+    int fd = open_unnamed_file();
 
     REQUIRE(page <= sizeof data / LENGTH && bale_io_open_fd(fd, &io) == BALE_OK);
     for (unsigned at = 0; at < 4 * FIRST; at += LENGTH)
@@ -161,7 +151,7 @@ static void change_in_all_ways(struct bale_io *io)
 static void *test_set_id(void *arg)
 {
     struct bale_io *io;
-    int fd = open_file();
+    int fd = open_unnamed_file();
 
     (void)arg;
     lose_fsetid();
@@ -187,7 +177,7 @@ static void test_remote(void)
     static const size_t at[] = {0, 1, 4095, 4096, 70000, 1048575, 2999999, 3000000};
     struct bale_io *io;
     size_t got;
-    int fd = open_file();
+    int fd = open_unnamed_file();
 
     REQUIRE(bale_io_open_fd(dup(fd), &io) == BALE_OK);
     bale_io_set_remote(io);
