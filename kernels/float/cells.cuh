@@ -130,7 +130,9 @@ template <typename T> __device__ inline halo halo_of(const float_layout &l, cons
     uint32_t needed = 0;
 
     h.across.orders[0] = 0;
-    for (unsigned axis = 1; axis < FLOAT_AXES; axis++) {
+    if (l.interpolated) /* leave.cuh has all differences, and what it needs around the cell */
+        h.across.orders[1] = h.orders[0] = 0;
+    for (unsigned axis = 1; axis < FLOAT_AXES && !l.interpolated; axis++) {
         const uint32_t stride = l.strides[axis];
         const uint32_t most = stride != 0 ? (at.its.count - 1) / stride : 0;
         const uint32_t order = min((uint32_t)l.orders[axis], most);

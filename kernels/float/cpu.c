@@ -18,11 +18,10 @@ static int64_t float_learn_extent(void *work, int16_t parameter, const struct ba
 
     (void)parameter;
     (void)chunk_size;
-    if (capacity < FLOAT_PART ||
+    if (capacity < FLOAT_PART_MAX ||
         !float_learn(work, float_steps_best(), field, offset, raw, raw_length, &layout))
         return 0;
-    float_part_write(&layout, out);
-    return FLOAT_PART;
+    return float_part_write(&layout, out);
 }
 
 static int64_t float_encode_chunk(void *work, int16_t parameter, struct bale_extent_part part,

@@ -51,10 +51,10 @@ cudaError_t open()
         });
 }
 
-/* What is not known of some frames: their types; their rows; whether they have planes, and chunks
- * of several. */
+/* What is not known of some frames: their types; their rows; whether they have rows and planes, and
+ * chunks of several planes. */
 struct unknown {
-    bool types, rows, planes, inner_planes;
+    bool types, rows, rows_or_planes, inner_planes;
 };
 
 unknown find_unknown(const cuda_batch *b)
@@ -68,9 +68,10 @@ unknown find_unknown(const cuda_batch *b)
         const bool planes = field->dims[0] == 0 || field->dims[2] > 1;
         its.types = its.types || size == 0;
         its.rows = its.rows || field->dims[0] == 0;
-        its.planes = its.planes || planes;
-        its.inner_planes = its.inner_planes || field->dims[0] == 0 ||
-                           (planes && field->dims[1] < most / field->dims[0] + 1);
+        its.rows_or_planes = its.rows_or_planes || field->dims[0] == 0 || field->dims[1] > 1;
+        its.inner_planes =
+            its.inner_planes || field->dims[0] == 0 ||
+            (planes && field->dims[1] < (most + field->dims[0] - 1) / field->dims[0]);
     }
     return its;
 }
@@ -141,14 +142,18 @@ cudaError_t try_in_order(const cuda_batch *b, const unknown &its)
         whole(bale_float::TRY_PLANES, bale_float::TRY_ROWS_AGAIN, bale_float::STEP_PLANES);
     const trial again =
         whole(bale_float::TRY_ROWS_AGAIN, bale_float::TRY_LAST, bale_float::STEP_ROWS_AGAIN);
-    const trial planes_only =
-        whole(bale_float::TRY_PLANES_ONLY, bale_float::TRY_PLANES, bale_float::STEP_PLANES_ONLY);
+    const trial planes_only_and_interpolated = {
+        {bale_float::TRY_PLANES_ONLY, bale_float::TRY_PLANES},
+        bale_float::TRY_INTERPOLATED - bale_float::TRY_PLANES_ONLY,
+        bale_float::STEP_PLANES_ONLY};
 
     return bale_launch::in_order(
         [=] { return try_step(b, rows); },
         [=] { return its.inner_planes ? try_step(b, planes) : cudaSuccess; },
         [=] { return its.inner_planes ? try_step(b, again) : cudaSuccess; },
-        [=] { return its.planes ? try_step(b, planes_only) : cudaSuccess; });
+        [=] {
+            return its.rows_or_planes ? try_step(b, planes_only_and_interpolated) : cudaSuccess;
+        });
 }
 
 /* The layouts of all frames. */

@@ -5,6 +5,7 @@
 #define BALE_KERNELS_FLOAT_DECODE_CUH
 
 #include "kernels/codec/shared.cuh"
+#include "kernels/float/interpolate.cuh"
 #include "kernels/float/join.cuh"
 #include "kernels/float/passes.cuh"
 #include "kernels/float/tiles.cuh"
@@ -33,7 +34,8 @@ __device__ inline bool is_done_by_tiles(const float_layout &l, const extents &it
     const bool has_planes = l.orders[2] > 0 && l.strides[2] < its.count;
     const uint32_t rows = l.strides[1] < its.count ? l.orders[1] * l.strides[1] : 0;
 
-    return (l.exponent & FLOAT_DECIMAL) == 0 && !has_planes && rows <= ROWS_BYTES / sizeof(T);
+    return (l.exponent & FLOAT_DECIMAL) == 0 && !l.interpolated && !has_planes &&
+           rows <= ROWS_BYTES / sizeof(T);
 }
 
 /* By a block: a tile's patterns to raw, and its last integers to where those before the next tile
@@ -88,10 +90,10 @@ __device__ inline bool join_all(decode_shared *s, const float_layout &l, const e
             s->room.carry[0][threadIdx.x] = 0;
         }
         __syncthreads();
-        join_tile<T>(s, from, count, LONG ? l.orders[0] : 0, true, &turn);
-        if (!LONG)
+        join_tile<T>(s, from, count, LONG && !l.interpolated ? l.orders[0] : 0, true, &turn);
+        if (!LONG && !l.interpolated)
             add_all(l, values, count, &s->room);
-        if (LONG && l.orders[1] > 0 && row < its.count)
+        if (LONG && !l.interpolated && l.orders[1] > 0 && row < its.count)
             add_rows(values, count, row, l.orders[1], history<T>{before, first, l.orders[2], plane},
                      &s->room);
         if (LONG && l.orders[2] > 0 && plane < its.count)
@@ -105,6 +107,8 @@ __device__ inline bool join_all(decode_shared *s, const float_layout &l, const e
     }
     if (by_tiles)
         return ends_right(from, taken);
+    if (l.interpolated)
+        undo_interpolation<T, !LONG>(rows_of_chunk(l, its.count), all);
     if (!unmap(s, l, all, its.count, from, &taken) ||
         !((l.exponent & FLOAT_DECIMAL) != 0
               ? take_exceptions(all, 0, its.count, its.count, l.big_endian, from)
@@ -185,9 +189,12 @@ __device__ inline bool decode_tile(decode_shared *s, const tile &t, const float_
     if (threadIdx.x < ORDER_MAX)
         s->room.carry[0][threadIdx.x] = 0;
     __syncthreads();
-    join_tile<T>(s, from, t.count, l.orders[0], t.own == 0, &turn);
-    add_tiles_along(t, values, l.orders[0], s->room.carry[turn % 2]);
-    const uint32_t taken = add_tile_across(t, l, its.count, values, raw, &s->room);
+    join_tile<T>(s, from, t.count, l.interpolated ? 0 : l.orders[0], t.own == 0, &turn);
+    if (!l.interpolated)
+        add_tiles_along(t, values, l.orders[0], s->room.carry[turn % 2]);
+    const uint32_t taken = l.interpolated
+                               ? interpolate_tile(t, rows_of_chunk(l, its.count), values, raw)
+                               : add_tile_across(t, l, its.count, values, raw, &s->room);
     const bool fine = unmap_tile(s, t, l, its, from, values);
     t.await(t.own + 1, t.tiles, taken);
     if (fine)

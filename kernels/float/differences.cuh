@@ -108,16 +108,16 @@ __device__ inline void subtract_rows(T *values, uint32_t count, uint32_t stride,
     }
 }
 
-/* By a thread: `order` passes of differences of a group's values along x; of the chunk's first
- * group nothing is before it. */
-template <typename T>
-__device__ inline group<T> subtract_along(const T *values, uint32_t g, bool is_first,
-                                          uint32_t order)
+/* A group's values, and those before it from which differences are. */
+template <typename T> struct values_before {
+    T at[ORDER_MAX + FLOAT_GROUP];
+};
+
+template <typename T> __device__ inline values_before<T> load_values(const T *values, uint32_t g)
 {
     constexpr uint32_t N = vector<T>::VALUES, HALF = ORDER_MAX;
     const group<T> own = load_group(values, g);
-    T x[HALF + FLOAT_GROUP];
-    group<T> result;
+    values_before<T> x;
 
 #pragma unroll
     for (uint32_t k = 0; k < HALF; k += min(N, HALF)) {
@@ -125,22 +125,41 @@ __device__ inline group<T> subtract_along(const T *values, uint32_t g, bool is_f
         v.all = *(const uint4 *)(values + (size_t)g * FLOAT_GROUP - (N < HALF ? HALF - k : N));
 #pragma unroll
         for (uint32_t n = 0; n < min(N, HALF); n++)
-            x[k + n] = v.at[N < HALF ? n : N - HALF + n];
+            x.at[k + n] = v.at[N < HALF ? n : N - HALF + n];
     }
 #pragma unroll
     for (uint32_t k = 0; k < FLOAT_GROUP; k++)
-        x[HALF + k] = own.at[k];
+        x.at[HALF + k] = own.at[k];
+    return x;
+}
+
+template <typename T> __device__ inline group<T> group_of(const values_before<T> &x)
+{
+    group<T> its;
+
+#pragma unroll
+    for (uint32_t k = 0; k < FLOAT_GROUP; k++)
+        its.at[k] = x.at[ORDER_MAX + k];
+    return its;
+}
+
+/* By a thread: `order` passes of differences of a group's values along x; of the chunk's first
+ * group nothing is before it. */
+template <typename T>
+__device__ inline group<T> subtract_along(const T *values, uint32_t g, bool is_first,
+                                          uint32_t order)
+{
+    constexpr uint32_t HALF = ORDER_MAX;
+    values_before<T> x = load_values(values, g);
+
 #pragma unroll
     for (uint32_t pass = 1; pass <= ORDER_MAX; pass++)
         if (pass <= order)
 #pragma unroll
             for (uint32_t k = HALF + FLOAT_GROUP - 1; k >= pass; k--)
                 if (k >= HALF + pass || !is_first)
-                    x[k] = (T)(x[k] - x[k - 1]);
-#pragma unroll
-    for (uint32_t k = 0; k < FLOAT_GROUP; k++)
-        result.at[k] = x[HALF + k];
-    return result;
+                    x.at[k] = (T)(x.at[k] - x.at[k - 1]);
+    return group_of(x);
 }
 } // namespace bale_float
 

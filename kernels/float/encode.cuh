@@ -8,6 +8,7 @@
 #include "kernels/codec/shared.cuh"
 #include "kernels/codec/turn.cuh"
 #include "kernels/float/cells.cuh"
+#include "kernels/float/leave.cuh"
 #include "kernels/float/share.cuh"
 #include "kernels/float/singles.cuh"
 #include "kernels/float/steps.cuh"
@@ -170,7 +171,10 @@ __device__ inline cell_widths find_widths(encode_shared *s, const float_layout &
     const bits_behind bits = load_cell(q, at, h, *values, &s->room);
     found.all.bits = bits.all;
     found.bits_before = bits.before;
-    subtract_across(l, at, h, *values);
+    if (l.interpolated)
+        leave_rows(s->layout.its, q.from.at, q.m, at, h.length, *values);
+    else
+        subtract_across(l, at, h, *values);
     find_needs(&s->groups, *values, at, h.orders[0]);
     if (b * FLOAT_BLOCK < at.count)
         found.w = choose_widths(s->groups.widths[b], groups_there(at.count, b), element<T>::BITS,

@@ -16,7 +16,9 @@ enum {
     FLOAT_ELEMENTS = FLOAT_CHUNK / 2,
     FLOAT_AXES = 3,
     FLOAT_STRIDE_MAX = 1 << 26,
-    FLOAT_PART = 13, /* bytes */
+    FLOAT_PART = 13, /* bytes; FLOAT_PART_MAX where rows are interpolated */
+    FLOAT_PART_MAX = 14,
+    FLOAT_LEVELS = 2, /* of rows that are interpolated: odd ones, and every other one of the rest */
     FLOAT_DECIMAL = 1 << 15,
     FLOAT_DELTA_BITS = 3,
     FLOAT_DELTA_MOST = (1 << FLOAT_DELTA_BITS) - 1,
@@ -35,6 +37,7 @@ enum {
 enum { FLOAT_AS_INTEGERS, FLOAT_AS_FLOATS, FLOAT_AS_DECIMALS, FLOAT_KINDS };
 
 static const uint8_t float_order_max[FLOAT_AXES] = {4, 4, 3};
+static const uint8_t float_order_max_interpolated[FLOAT_AXES] = {4, 2, 0};
 
 /* What an extent part says. */
 struct float_layout {
@@ -47,6 +50,10 @@ struct float_layout {
     uint16_t exponent; /* E; 0: no fixed point; FLOAT_DECIMAL and a number of digits */
     uint8_t orders[FLOAT_AXES];
     uint32_t strides[FLOAT_AXES]; /* in elements: 1, a row, a plane; 0 where the order is 0 */
+    /* Three of four rows are predicted from those around them; orders and strides are then those of
+     * each fourth row, whose stride along y is a row and not 0. */
+    bool interpolated;
+    uint8_t details[FLOAT_LEVELS]; /* orders along x: of odd rows, and of those between two */
 };
 
 /* The map of an extent's patterns, after the shift: spec.md. */
@@ -74,8 +81,8 @@ static inline bool float_may_have_singles(unsigned size_log2)
     return 8u << size_log2 > FLOAT_SINGLES_ABOVE;
 }
 
-/* Writes FLOAT_PART bytes. */
-void float_part_write(const struct float_layout *layout, uint8_t *out);
+/* Returns the bytes of the part, FLOAT_PART_MAX at most. */
+uint32_t float_part_write(const struct float_layout *layout, uint8_t *out);
 
 /* BALE_OK or BALE_E_CORRUPT. */
 int float_part_read(struct bale_extent_part part, struct float_layout *layout);

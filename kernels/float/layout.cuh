@@ -77,9 +77,11 @@ __device__ inline bool has_singles(unsigned size_log2)
 /* False: it breaks a rule. */
 __device__ inline bool read_part(const uint8_t *p, uint32_t length, float_layout *l)
 {
+    const bool interpolated = length == FLOAT_PART_MAX;
+    const uint32_t details = interpolated ? p[FLOAT_PART] : 0;
     bool fine = true;
 
-    if (length != FLOAT_PART)
+    if (length != FLOAT_PART && !interpolated)
         return false;
     l->size_log2 = p[0] & 3;
     l->is_float = (p[0] & 4) != 0;
@@ -94,13 +96,24 @@ __device__ inline bool read_part(const uint8_t *p, uint32_t length, float_layout
     l->strides[0] = l->orders[0] != 0;
     l->strides[1] = load_le32(p + 4);
     l->strides[2] = load_le32(p + 8);
+    l->interpolated = interpolated;
+    l->details[0] = details & 3;
+    l->details[1] = (uint8_t)(details >> 2);
     for (unsigned i = 0; i < FLOAT_AXES; i++)
         fine = fine && l->orders[i] <= 4 && l->strides[i] <= FLOAT_STRIDE_MAX &&
-               (l->orders[i] == 0) == (l->strides[i] == 0);
+               (l->orders[i] == 0 && !(i == 1 && interpolated)) == (l->strides[i] == 0);
+    if (interpolated)
+        fine = fine && l->orders[1] <= 2 && l->orders[2] == 0 && l->details[0] <= 2 &&
+               l->details[1] <= 2;
     return fine && l->size_log2 >= 1 && (!l->singles || has_singles(l->size_log2)) &&
            l->lead < 1u << l->size_log2 && l->shift < 8u << l->size_log2 &&
            (!l->is_float || l->shift <= mantissa_of(l->size_log2)) &&
            (l->exponent == 0 || map_has(*l, l->exponent));
+}
+
+__device__ inline uint32_t part_length(const float_layout &l)
+{
+    return l.interpolated ? FLOAT_PART_MAX : FLOAT_PART;
 }
 
 /* Byte i of the part. */
@@ -110,7 +123,8 @@ __device__ inline uint8_t part_byte(const float_layout &l, unsigned i)
                           (uint32_t)l.lead << 4 | (uint32_t)has_singles(l.size_log2) << 7;
     const uint32_t head = type | (uint32_t)l.shift << 8 | (uint32_t)l.exponent << 16;
     const uint32_t orders = l.orders[0] | (uint32_t)l.orders[1] << 3 | (uint32_t)l.orders[2] << 6;
-    const uint32_t word = i < 4 ? head : i < 8 ? l.strides[1] : i < 12 ? l.strides[2] : orders;
+    const uint32_t behind = orders | (uint32_t)l.details[0] << 8 | (uint32_t)l.details[1] << 10;
+    const uint32_t word = i < 4 ? head : i < 8 ? l.strides[1] : i < 12 ? l.strides[2] : behind;
 
     return (uint8_t)(word >> 8 * (i % 4));
 }

@@ -1,18 +1,62 @@
 #include "kernels/float/learn.h"
 
-const uint8_t *float_window(const struct float_extent *extent, unsigned window, uint32_t *first)
+/* The elements of the chunk at a byte of the extent. */
+static uint32_t count_of_chunk(const struct float_extent *extent, uint32_t chunk)
 {
-    const unsigned size_log2 = extent->layout->size_log2, lead = extent->layout->lead;
+    const uint32_t left = extent->length - chunk;
+
+    return float_elements(extent->layout, left < extent->chunk ? left : extent->chunk);
+}
+
+/* The chunk of a window; *first is the window's first element, as if the chunk did not end, and
+ * *count how many it has. */
+static const uint8_t *find_window(const struct float_extent *extent, unsigned window,
+                                  uint32_t *first, uint32_t *count)
+{
     const uint64_t from = (uint64_t)(float_used(extent) - 1) * window / (FLOAT_WINDOWS - 1);
     const uint32_t chunk = (uint32_t)from / extent->chunk * extent->chunk;
-    const uint32_t left = extent->length - chunk;
-    const uint32_t count =
-        float_elements(extent->layout, left < extent->chunk ? left : extent->chunk);
 
-    *first = ((uint32_t)from - chunk) >> size_log2;
+    *first = ((uint32_t)from - chunk) >> extent->layout->size_log2;
+    *count = count_of_chunk(extent, chunk);
+    return extent->raw + chunk + extent->layout->lead;
+}
+
+const uint8_t *float_window(const struct float_extent *extent, unsigned window, uint32_t *first)
+{
+    uint32_t count;
+    const uint8_t *chunk = find_window(extent, window, first, &count);
+
     if (*first > count - FLOAT_BLOCK)
         *first = count - FLOAT_BLOCK;
-    return extent->raw + chunk + lead;
+    return chunk;
+}
+
+bool float_can_interpolate(const struct float_extent *extent, uint32_t row)
+{
+    const uint32_t last = (float_used(extent) - 1) / extent->chunk * extent->chunk;
+
+    return row >= FLOAT_INTERPOLATED_ROW &&
+           count_of_chunk(extent, last) / FLOAT_INTERPOLATED_ROWS >= row;
+}
+
+uint32_t float_edges_cost(const struct float_extent *extent, uint32_t row, uint32_t cost)
+{
+    const uint32_t chunk = extent->length < extent->chunk ? extent->length : extent->chunk;
+
+    return cost / ((chunk >> extent->layout->size_log2) / row / FLOAT_EDGES);
+}
+
+const uint8_t *float_inner_window(const struct float_extent *extent, unsigned window, uint32_t row,
+                                  uint32_t *first)
+{
+    uint32_t count;
+    const uint8_t *chunk = find_window(extent, window, first, &count);
+
+    if (*first < FLOAT_AROUND * row)
+        *first = FLOAT_AROUND * row;
+    if (*first > count - FLOAT_BLOCK - FLOAT_AROUND * row)
+        *first = count - FLOAT_BLOCK - FLOAT_AROUND * row;
+    return chunk;
 }
 
 const uint8_t *float_middle_chunk(const struct float_extent *extent, uint32_t *length)

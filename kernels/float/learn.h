@@ -31,6 +31,16 @@ static inline uint32_t float_used(const struct float_extent *extent)
  * its history, begins. */
 const uint8_t *float_window(const struct float_extent *extent, unsigned window, uint32_t *first);
 
+/* What the rows at a chunk's edges, which windows do not see, may cost more where rows are
+ * interpolated. */
+uint32_t float_edges_cost(const struct float_extent *extent, uint32_t row, uint32_t cost);
+
+/* Whether interpolation is tried with a row of so many elements; and as above, the window having
+ * FLOAT_AROUND rows around it in its chunk. */
+bool float_can_interpolate(const struct float_extent *extent, uint32_t row);
+const uint8_t *float_inner_window(const struct float_extent *extent, unsigned window, uint32_t row,
+                                  uint32_t *first);
+
 /* The chunk in which rows are looked for, from its first element on, and its length from there. */
 const uint8_t *float_middle_chunk(const struct float_extent *extent, uint32_t *length);
 

@@ -10,9 +10,11 @@ enum {
     TYPE_LEAD = 7, /* mask there */
     TYPE_SINGLES = 1 << 7,
     MANTISSA_MIN = 3, /* with a fixed point */
+    DETAIL_BITS = 2,  /* of each order in the byte of details */
+    DETAIL_MAX = 2,
 };
 
-void float_part_write(const struct float_layout *layout, uint8_t *out)
+uint32_t float_part_write(const struct float_layout *layout, uint8_t *out)
 {
     out[0] = (uint8_t)(layout->size_log2 | (layout->is_float ? TYPE_FLOAT : 0) |
                        (layout->big_endian ? TYPE_BIG_ENDIAN : 0) | layout->lead << TYPE_LEAD_AT |
@@ -22,6 +24,10 @@ void float_part_write(const struct float_layout *layout, uint8_t *out)
     bale_put32(out + 4, layout->strides[1]);
     bale_put32(out + 8, layout->strides[2]);
     out[12] = (uint8_t)(layout->orders[0] | layout->orders[1] << 3 | layout->orders[2] << 6);
+    if (!layout->interpolated)
+        return FLOAT_PART;
+    out[FLOAT_PART] = (uint8_t)(layout->details[0] | layout->details[1] << DETAIL_BITS);
+    return FLOAT_PART_MAX;
 }
 
 static bool type_is_right(const struct float_layout *l)
@@ -33,18 +39,24 @@ static bool type_is_right(const struct float_layout *l)
 
 static bool axes_are_right(const struct float_layout *l)
 {
-    for (unsigned i = 0; i < FLOAT_AXES; i++)
-        if (l->orders[i] > float_order_max[i] || l->strides[i] > FLOAT_STRIDE_MAX ||
-            (l->orders[i] == 0) != (l->strides[i] == 0))
+    const uint8_t *max = l->interpolated ? float_order_max_interpolated : float_order_max;
+
+    for (unsigned i = 0; i < FLOAT_AXES; i++) {
+        const bool has_stride = l->orders[i] > 0 || (i == 1 && l->interpolated);
+        if (l->orders[i] > max[i] || l->strides[i] > FLOAT_STRIDE_MAX ||
+            has_stride != (l->strides[i] != 0))
             return false;
-    return true;
+    }
+    return l->details[0] <= DETAIL_MAX && l->details[1] <= DETAIL_MAX;
 }
 
 int float_part_read(struct bale_extent_part part, struct float_layout *layout)
 {
     const uint8_t *p = part.bytes;
+    const uint8_t details = part.length == FLOAT_PART_MAX ? p[FLOAT_PART] : 0;
 
-    if (part.length != FLOAT_PART)
+    if ((part.length != FLOAT_PART && part.length != FLOAT_PART_MAX) ||
+        details >> 2 * DETAIL_BITS != 0)
         return BALE_E_CORRUPT;
     *layout = (struct float_layout){
         .size_log2 = p[0] & TYPE_SIZE,
@@ -56,6 +68,8 @@ int float_part_read(struct bale_extent_part part, struct float_layout *layout)
         .exponent = bale_get16(p + 2),
         .orders = {p[12] & 7, p[12] >> 3 & 7, p[12] >> 6},
         .strides = {(p[12] & 7) != 0, bale_get32(p + 4), bale_get32(p + 8)},
+        .interpolated = part.length == FLOAT_PART_MAX,
+        .details = {details & ((1 << DETAIL_BITS) - 1), details >> DETAIL_BITS},
     };
     return type_is_right(layout) && axes_are_right(layout) &&
                    (layout->exponent == 0 || float_map_has(layout, layout->exponent))

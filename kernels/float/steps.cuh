@@ -32,19 +32,38 @@ __device__ inline float_layout layout_with(const plan &p, uint32_t exponent)
     return with;
 }
 
+/* By a warp: what kinds of interpolated rows cost in two windows. Not inlined, so that it takes no
+ * registers from other attempts. */
+template <typename T>
+__device__ __noinline__ void try_kinds(attempt_costs *costs, const plan &p, uint32_t n,
+                                       uint32_t windows, uint32_t first, uint32_t last)
+{
+    const attempt its = p.at(n);
+    const float_layout with = layout_with(p, its.exponent);
+
+    try_interpolated<T>(costs, p.its, with, map_of<T>(with), windows, its, first, last);
+}
+
 /* By a warp: what an attempt, or a part of it, costs in two windows. */
 template <typename T>
 __device__ inline void try_one(lesson *s, const plan &p, const trial &t, uint32_t task)
 {
     const uint32_t k = task / WINDOW_PAIRS, behind = k - min(k, t.whole);
     const uint32_t n = t.its.first + (k < t.whole ? k : t.whole + behind / FLOAT_ORDERS);
-    const uint8_t part = (uint8_t)(behind % FLOAT_ORDERS);
+    const uint8_t first = k < t.whole ? 0 : (uint8_t)(behind % FLOAT_ORDERS);
+    const uint8_t last = k < t.whole ? FLOAT_ORDERS - 1 : first;
     const attempt its = p.at(n);
     float_range range = its.range;
 
-    if (k >= t.whole)
-        range.least[1] = range.most[1] = part;
-    if (!p.has(n) || range.least[1] < its.range.least[1] || range.most[1] > its.range.most[1])
+    range.least[1] = max(first, range.least[1]);
+    range.most[1] = min(last, range.most[1]);
+    if (!p.has(n))
+        return;
+    if (its.interpolated) {
+        try_kinds<T>(&s->costs[n], p, n, task % WINDOW_PAIRS, first, last);
+        return;
+    }
+    if (range.least[1] > range.most[1])
         return;
     const float_layout with = layout_with(p, its.exponent);
     try_windows<T>(&s->costs[n], p.its, with, map_of<T>(with), task % WINDOW_PAIRS, its, range,
@@ -117,10 +136,12 @@ __device__ inline chosen_layout layout_of(const last_step *s)
 /* By a warp: the part of a frame. */
 __device__ inline void write_part(lesson *s, const chosen_layout &chosen, cuda_part *made)
 {
-    if (chosen.has && bale_warp::lane() < FLOAT_PART)
+    const uint32_t length = part_length(chosen.its);
+
+    if (chosen.has && bale_warp::lane() < length)
         s->part[bale_warp::lane()] = part_byte(chosen.its, bale_warp::lane());
     if (bale_warp::lane() == 0)
-        made->length = chosen.has ? FLOAT_PART : 0;
+        made->length = chosen.has ? length : 0;
 }
 } // namespace bale_float
 

@@ -1,13 +1,14 @@
 /* float on the device: decoding a chunk of several cells, a block for each tile of a cell. What a
  * tile needs of those before it blocks tell each other: along x the levels (sums.cuh) behind the
  * tile, between rows and planes those of each column, in the tile's cell, or, where these do not
- * fit there or have few rows, all of its integers; and bits. */
+ * fit there or have few rows, all of its integers; and bits. Where rows are interpolated the chunk's
+ * integers lie in its cells, and the blocks share its rows and columns instead. */
 #ifndef BALE_KERNELS_FLOAT_TILES_CUH
 #define BALE_KERNELS_FLOAT_TILES_CUH
 
 #include "kernels/codec/lists.h"
 #include "kernels/codec/tickets.cuh"
-#include "kernels/float/sums.cuh"
+#include "kernels/float/interpolate.cuh"
 
 namespace bale_float
 {
@@ -17,7 +18,14 @@ enum {
     TILE_ACROSS,                /* what the passes along y need of it; + 2: along z */
     TILE_TAKEN,                 /* that it has read that of the tiles before; + 2: of z */
     TILE_BITS = TILE_TAKEN + 3, /* its raw bits */
+
+    /* Where rows are interpolated, before its bits: */
+    TILE_LEFT = 1, /* what is left of its integers, in its cell */
+    TILE_ROWS,     /* its share of the chunk's rows, summed up */
+    TILE_COLUMNS,  /* its share of the columns */
+    TILE_BACK,     /* that it has read its integers */
 };
+static_assert(TILE_BACK < TILE_BITS, "stages follow each other");
 
 /* In each cell's working memory; zeros at first. */
 struct tile_work {
@@ -283,6 +291,32 @@ __device__ inline uint32_t add_tile_across(const tile &t, const float_layout &l,
         t.tell(taken);
     }
     return taken;
+}
+
+/* ---- Interpolated rows ---- */
+
+/* By a block: undoes the interpolation. Returns the stage as add_tile_across does. It is called, as
+ * undo_interpolation is. */
+template <typename T>
+__device__ __noinline__ uint32_t interpolate_tile(tile t, rows_of_chunk its, T *values,
+                                                  uint8_t *raw)
+{
+    const share_of_chunk share = {t.own, t.tiles};
+    uint8_t *cell = raw + (size_t)t.own * BALE_CUDA_CELL;
+
+    copy_out(cell, (const uint8_t *)values, t.count * sizeof(T));
+    t.tell(TILE_LEFT);
+    t.await(0, t.tiles, TILE_LEFT);
+    sum_rows<T, false>(its, (T *)raw, share);
+    t.tell(TILE_ROWS);
+    t.await(0, t.tiles, TILE_ROWS);
+    undo_columns<T, false>(its, (T *)raw, share);
+    t.tell(TILE_COLUMNS);
+    t.await(0, t.tiles, TILE_COLUMNS);
+    for (uint32_t i = threadIdx.x; i * vector<T>::VALUES < t.count; i += THREADS)
+        ((uint4 *)values)[i] = __ldcg((const uint4 *)cell + i);
+    t.tell(TILE_BACK);
+    return TILE_BACK;
 }
 } // namespace bale_float
 

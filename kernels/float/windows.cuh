@@ -5,6 +5,7 @@
 
 #include "kernels/float/block.cuh"
 #include "kernels/float/planes.cuh"
+#include "kernels/float/predict.cuh"
 
 namespace bale_float
 {
@@ -18,8 +19,8 @@ struct extent {
 
 /* What an attempt costs. */
 struct attempt_costs {
-    /* Bytes, by orders along y and x; for each pair of windows WAS_TRIED is added, so that orders
-     * that were not tried have 0. */
+    /* Bytes, by orders along y and x, or by kinds of rows (tries.h) and orders along x; for each
+     * pair of windows WAS_TRIED is added, so that orders that were not tried have 0. */
     uint32_t groups[FLOAT_ORDERS][FLOAT_ORDERS];
     uint32_t bits; /* raw ones */
 };
@@ -34,10 +35,10 @@ struct choice {
     uint32_t least; /* what its windows take */
 };
 
-/* The first element, and where it is from the chunk's elements on. */
+/* The first element, and where it is from the chunk's elements on; how many these are. */
 struct window_place {
     const uint8_t *chunk;
-    uint32_t first;
+    uint32_t first, count;
 };
 
 __device__ inline window_place window_at(const extent &e, const float_layout &l, uint32_t window)
@@ -46,13 +47,15 @@ __device__ inline window_place window_at(const extent &e, const float_layout &l,
     const uint32_t chunk = from / e.chunk * e.chunk;
     const uint32_t count = extents_of(l, min(e.length - chunk, e.chunk)).count;
 
-    return {e.raw + chunk + l.lead, min((from - chunk) >> l.size_log2, count - FLOAT_BLOCK)};
+    return {e.raw + chunk + l.lead, min((from - chunk) >> l.size_log2, count - FLOAT_BLOCK), count};
 }
 
 /* What is tried: an exponent, strides, and orders; one along z. */
 struct attempt {
     uint32_t exponent, row, plane;
-    float_range range;
+    float_range range; /* of fourth rows, if rows are interpolated */
+    bool interpolated;
+    float_range levels; /* then: orders along x, not by axes but by levels */
 };
 
 /* A warp has two windows, and a lane four elements of one. */
@@ -258,6 +261,115 @@ __device__ inline void try_windows(attempt_costs *costs, const extent &e, const 
             for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
                 if (y + j < from.rows)
                     rows_at[j].at[n] = (T)(rows_at[j].at[n] - rows_at[j + 1].at[n]);
+    }
+    if (cost > 0)
+        atomicAdd(&costs->groups[0][0] + lane, cost);
+}
+
+/* ---- Interpolated rows ---- */
+
+/* A lane's elements of a window, which has ten rows or more on either side, and its map. */
+template <typename T> struct lane_around {
+    const uint8_t *own;
+    uint32_t row;
+    float_map map;
+    bool big_endian;
+
+    /* Patterns of the elements so many rows behind them. */
+    __device__ lane_values<T> load(int rows) const
+    {
+        return load_lane<T>(own + (ptrdiff_t)rows * (int)(row * sizeof(T)));
+    }
+
+    /* By a warp: integers of patterns. */
+    __device__ lane_values<T> mapped(const lane_values<T> &patterns, uint32_t *bits) const
+    {
+        return map_lane<T>(map, patterns, big_endian, true, bits);
+    }
+};
+
+/* By a warp: what integers are less those of other fourth rows. */
+template <typename T>
+__device__ inline lane_values<T> left_of_fourth(const lane_around<T> &from, lane_values<T> q,
+                                                uint32_t order)
+{
+    using S = typename wide<T>::type;
+
+#pragma unroll 1
+    for (uint32_t k = 1; k <= order; k++) {
+        uint32_t unused;
+        const lane_values<T> other = from.mapped(from.load(-(int)(k << FLOAT_LEVELS)), &unused);
+        const S times = k % 2 != 0 ? (S)0 - (S)binomial(order, k) : (S)binomial(order, k);
+#pragma unroll
+        for (uint32_t n = 0; n < LANE_ELEMENTS; n++)
+            q.at[n] = (T)(q.at[n] + times * other.at[n]);
+    }
+    return q;
+}
+
+/* By a warp: what integers are less the predictions from rows at odd multiples of the step. */
+template <typename T>
+__device__ inline lane_values<T> left_of_level(const lane_around<T> &from, lane_values<T> q,
+                                               int step)
+{
+    lane_values<T> rows[2 * SIDE];
+
+#pragma unroll
+    for (uint32_t j = 0; j < 2 * SIDE; j++)
+        rows[j] = from.load((2 * (int)j + 1 - 2 * (int)SIDE) * step);
+        /* Not unrolled, as above: each takes its turn as the first, and comes back as the last. */
+#pragma unroll 1
+    for (uint32_t k = 0; k < 2 * SIDE; k++) {
+        const lane_values<T> patterns = rows[0];
+        uint32_t unused;
+#pragma unroll
+        for (uint32_t j = 0; j + 1 < 2 * SIDE; j++)
+            rows[j] = rows[j + 1];
+        rows[2 * SIDE - 1] = from.mapped(patterns, &unused);
+    }
+#pragma unroll
+    for (uint32_t n = 0; n < LANE_ELEMENTS; n++) {
+        T around[2 * SIDE];
+#pragma unroll
+        for (uint32_t j = 0; j < 2 * SIDE; j++)
+            around[j] = rows[j].at[n];
+        q.at[n] = (T)(q.at[n] - predicted(around, {SIDE, SIDE}));
+    }
+    return q;
+}
+
+/* By a warp: tries interpolated rows in two windows, kinds of them (tries.h) from `first` to
+ * `last`. */
+template <typename T>
+__device__ inline void
+try_interpolated(attempt_costs *costs, const extent &e, const float_layout &l, const float_map &map,
+                 uint32_t windows, const attempt &its, uint32_t first, uint32_t last)
+{
+    const uint32_t lane = bale_warp::lane(), most = FLOAT_AROUND * its.row;
+    const window_place at = window_at(e, l, 2 * windows + lane / WINDOW_LANES);
+    const uint32_t begin = min(max(at.first, most), at.count - FLOAT_BLOCK - most);
+    const lane_around<T> from = {at.chunk +
+                                     (size_t)(begin + LANE_ELEMENTS * lane_of_window()) * sizeof(T),
+                                 its.row, map, l.big_endian};
+    uint32_t bits, cost = 0;
+    const lane_values<T> q = from.mapped(from.load(0), &bits);
+
+    bits = __reduce_add_sync(bale_warp::ALL, bits);
+    if (lane == 0 && bits > 0 && first == 0)
+        atomicAdd(&costs->bits, bits);
+#pragma unroll 1
+    for (uint32_t kind = first; kind <= last; kind++) {
+        const bool is_fourth = kind < FLOAT_COSTS_FOURTH;
+        float_range range = its.range;
+        if (is_fourth && (kind < range.least[1] || kind > range.most[1]))
+            continue;
+        if (!is_fourth) {
+            range.least[0] = its.levels.least[kind - FLOAT_COSTS_FOURTH];
+            range.most[0] = its.levels.most[kind - FLOAT_COSTS_FOURTH];
+        }
+        try_along(is_fourth ? left_of_fourth(from, q, kind)
+                            : left_of_level(from, q, 1 << (kind - FLOAT_COSTS_FOURTH)),
+                  range, kind * FLOAT_ORDERS, &cost);
     }
     if (cost > 0)
         atomicAdd(&costs->groups[0][0] + lane, cost);

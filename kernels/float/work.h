@@ -59,6 +59,15 @@ static inline uint32_t float_sum_bytes(uint64_t bytes)
                       48);
 }
 
+/* The elements from which those before `count`, of all, are known where rows are interpolated: an
+ * odd row needs five rows behind it, and these, of which some are between two others, ten more. */
+static inline uint32_t float_needed(const struct float_layout *layout, uint32_t count, uint32_t all)
+{
+    const uint64_t rows = (count + (uint64_t)layout->strides[1] - 1) / layout->strides[1] + 15;
+
+    return rows * layout->strides[1] < all ? (uint32_t)(rows * layout->strides[1]) : all;
+}
+
 /* The widths that take the fewest bytes, of count groups that need so many bits, `most` at most.
  * as_singles: the bytes that the block takes as singles, which are what it is without bits of
  * deltas; 0: it cannot be. */

@@ -21,6 +21,27 @@ static int64_t surface(uint32_t i, unsigned noise, uint64_t *state)
            (noise > 0 ? (int64_t)(data_next(state) >> (64 - noise)) : 0);
 }
 
+/* The sine of t 1024ths of a turn, in 2^30ths. */
+static int64_t sine(uint32_t t)
+{
+    const int64_t one = 1 << 30, turn = t % 1024;
+    const int64_t angle = (turn < 256 ? turn : turn < 768 ? 512 - turn : turn - 1024) * 6588397;
+    int64_t sum = one;
+
+    for (int64_t n = 13; n > 1; n -= 2)
+        sum = one - angle * angle / one * sum / one / (n * (n - 1));
+    return angle * sum / one;
+}
+
+/* A field of waves with rows of 128, and noise of 2^43 in 2^60. */
+static int64_t waves(uint32_t i, uint64_t *state)
+{
+    const uint32_t x = i % 128, y = i / 128;
+
+    return sine(15 * x + 9 * y) * sine(13 * y + 65536 - 6 * x) + sine(23 * y) * 300000000 +
+           (int64_t)(data_next(state) >> 21);
+}
+
 enum {
     SHAPE_F32 = DATA_KINDS,
     SHAPE_F64,
@@ -31,6 +52,8 @@ enum {
     SHAPE_PRICES,
     SHAPE_TENTHS,
     SHAPE_UNEVEN,
+    SHAPE_WAVES_F32,
+    SHAPE_WAVES_F64,
     SHAPES_END
 };
 
@@ -97,7 +120,7 @@ static uint64_t uneven_pattern(uint64_t *state)
 /* Elements of the shape behind the first `lead` bytes. */
 static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *out, size_t length)
 {
-    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8, 8, 4, 4};
+    static const uint8_t sizes[SHAPES_END - DATA_KINDS] = {4, 8, 2, 8, 4, 8, 8, 4, 4, 4, 8};
     const unsigned size = sizes[shape - DATA_KINDS];
     uint64_t state = shape;
     uint8_t element[8];
@@ -123,6 +146,10 @@ static void fill_shape(unsigned shape, unsigned lead, bool big_endian, uint8_t *
                 pattern = tenth_pattern(surface(i, 12, &state));
             else if (shape == SHAPE_UNEVEN)
                 pattern = uneven_pattern(&state);
+            else if (shape == SHAPE_WAVES_F32)
+                pattern = float_pattern(waves(i, &state));
+            else if (shape == SHAPE_WAVES_F64)
+                pattern = double_pattern(waves(i, &state));
             else
                 pattern = UINT64_C(1) << 40 | i;
             bytes_put_element(pattern, size, big_endian, element);
@@ -181,6 +208,16 @@ static void sample_uneven(uint8_t *raw, size_t length)
     fill_shape(SHAPE_UNEVEN, 1, false, raw, length);
 }
 
+static void sample_waves_f32(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_WAVES_F32, 0, false, raw, length);
+}
+
+static void sample_waves_f64_be(uint8_t *raw, size_t length)
+{
+    fill_shape(SHAPE_WAVES_F64, 3, true, raw, length);
+}
+
 static void sample_ids(uint8_t *raw, size_t length)
 {
     fill_shape(SHAPE_IDS, 0, false, raw, length);
@@ -197,6 +234,9 @@ static const struct codec_sample samples[] = {
     {"prices", "float", 20000, 16, sample_prices, "f64 that are decimals, and exceptions"},
     {"tenths", "float", 16000, 16, sample_tenths, "f32 that are decimals, big-endian, from byte 2"},
     {"uneven", "float", 12345, 16, sample_uneven, "f32 from byte 1 on, of different lengths"},
+    {"waves", "float:f32,dims=128x128", 66000, 16, sample_waves_f32, "f32 in interpolated rows"},
+    {"waves-be", "float:f64,be,dims=128x128,offset=3", 65536, 16, sample_waves_f64_be,
+     "f64, big-endian, from byte 3 on, in interpolated rows"},
     {"ids", "float", 70000, 16, sample_ids, "i64, and a chunk that is stored raw"},
     {.name = NULL},
 };

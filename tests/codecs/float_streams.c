@@ -3,10 +3,10 @@
 
 #include "tests/codecs/bytes.h"
 
-enum { PART = 13, RAW_MAX = 400 };
+enum { PART = 13, PART_INTERPOLATED, RAW_MAX = 400 };
 
 struct stream {
-    uint8_t part[PART + 1];
+    uint8_t part[PART_INTERPOLATED + 1];
     uint32_t part_length;
     struct codec_bytes b;
     uint8_t raw[RAW_MAX + 1];
@@ -135,6 +135,61 @@ static struct stream singles(void)
     return s;
 }
 
+/* The fifth: i32 in interpolated rows of 4, the last one shorter. */
+static struct stream interpolated(void)
+{
+    enum { ELEMENTS = 30 };
+    static const uint8_t part[PART_INTERPOLATED] = {0x02, 0, 0, 0, 4, 0,          0,
+                                                    0,    0, 0, 0, 0, 2 | 1 << 3, 1 << 2};
+    static const uint8_t stored[] = {
+        0x8a, 0x06, 0x03,                                           /* 10 bits, and 7, 9, 10 */
+        0x00, 0xd2, 0x2e, 0xff, 0x0c, 0x00, 0x01,                   /* 100, 7, 14, 14, 5, ... */
+        0x01, 0xb1, 0x09, 0x01, 0x00, 0x01, 0x01, 0x01,             /* -60, 0, 0, 1, -1, ... */
+        0xf0, 0x00, 0xf0, 0xf2, 0x02, 0x00, 0x01, 0x00, 0x01,       /* 160, 12, 0, 0, -7, ... */
+        0x04, 0x32, 0x20, 0x11, 0x01, 0x00, 0x31, 0x00, 0x00, 0x01, /* 300, 1, -1, 0, 37, 35 */
+    };
+    struct stream s = {.part_length = PART_INTERPOLATED, .raw_length = 4 * ELEMENTS};
+
+    memcpy(s.part, part, sizeof part);
+    bytes_add(&s.b, stored, sizeof stored);
+    for (unsigned i = 0; i < ELEMENTS; i++) {
+        const unsigned x = i % 4, y = i / 4;
+        bytes_put_element(100 + y * y * y * 10 / 4 + 7 * x * x + 3 * x * y + (x * y % 5 == 1), 4,
+                          false, s.raw + (size_t)4 * i);
+    }
+    return s;
+}
+
+/* Interpolated rows of 8 whose elements are so far apart that predictions are modulo 2^16. */
+static struct stream far_apart(void)
+{
+    enum { ELEMENTS = 60 };
+    static const uint8_t part[PART_INTERPOLATED] = {0x01, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 2 << 3};
+    static const int16_t elements[ELEMENTS] = {
+        32767,  -32768, 30000,  -30000, 12345,  -23456, -1,     0,     32729,  32752,
+        31640,  -31146, 4270,   -28943, 15,     -25,    32750,  32767, -32252, -32286,
+        -3828,  31056,  -18,    -1,     32734,  -32767, -30597, 32118, -11894, 25512,
+        2,      -26,    -32768, 32767,  -29000, 31000,  -20000, 20000, 0,      -1,
+        32741,  -32748, -27359, 29848,  -28056, 14496,  -9,     -25,   32755,  -32766,
+        -25712, 28718,  29367,  8980,   -13,    2,      32712,  32748, -24079, 27540,
+    };
+    static const uint8_t stored[] = {
+        0xd0, 0xee, 0xee, 0xee, 0x6a, 0x3b, 0x2b, 0x2b, 0x3b, 0x37, 0x1f, 0x03, 0x23, 0x2f, 0x23,
+        0x0f, 0x23, 0x3f, 0x1f, 0x2f, 0x87, 0x52, 0x1e, 0x66, 0xd3, 0xe1, 0x00, 0x00, 0x00, 0xdb,
+        0x49, 0x00, 0x00, 0x00, 0x6d, 0x00, 0x00, 0x00, 0xa9, 0x64, 0x6a, 0x3c, 0xe5, 0x95, 0x00,
+        0x00, 0x00, 0xba, 0x69, 0x28, 0x28, 0x34, 0x38, 0x28, 0x10, 0x0c, 0x0c, 0x30, 0x30, 0x14,
+        0x3c, 0x10, 0x30, 0xc9, 0x38, 0x6c, 0x5a, 0xb9, 0x93, 0x00, 0x00, 0x00, 0x49, 0xdb, 0x92,
+        0x6d, 0x49, 0x24, 0x00, 0x00, 0x00, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x0f, 0x00, 0x00, 0x00,
+    };
+    struct stream s = {.part_length = PART_INTERPOLATED, .raw_length = 2 * ELEMENTS};
+
+    memcpy(s.part, part, sizeof part);
+    bytes_add(&s.b, stored, sizeof stored);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        bytes_put_element((uint16_t)elements[i], 2, false, s.raw + (size_t)2 * i);
+    return s;
+}
+
 static void show(codec_stream_visit *visit, void *arg, bool good, const char *name,
                  const char *what, const struct stream *s)
 {
@@ -205,9 +260,32 @@ static void bad_parts(codec_stream_visit *visit, void *arg)
     s.part_length--;
     show(visit, arg, false, "part-less", "a part of 12 bytes", &s);
     s.part_length += 2;
-    show(visit, arg, false, "part-more", "a part of 14 bytes", &s);
+    show(visit, arg, false, "part-more", "interpolated rows without their length", &s);
     s.part_length = 0;
     show(visit, arg, false, "part-missing", "the part is missing", &s);
+}
+
+static void bad_interpolated(codec_stream_visit *visit, void *arg)
+{
+    enum { ROW = 4, PLANE = 8, ORDERS = 12, DETAILS };
+    static const struct part_harm harms[] = {
+        {PLANE, 12, "interpolated-plane", "a plane's length with interpolated rows"},
+        {ORDERS, 2 | 3 << 3, "interpolated-order-y", "an order of 3 between interpolated rows"},
+        {DETAILS, 3, "details-odd", "an order of 3 along x of odd rows"},
+        {DETAILS, 3 << 2, "details-between", "an order of 3 along x of rows between others"},
+        {DETAILS, 1 << 4, "details-more", "a bit behind the details"},
+        {ROW + 3, 5, "interpolated-long", "interpolated rows of more than 2^26 elements"},
+    };
+    struct stream s = interpolated();
+
+    show_harms(visit, arg, interpolated, harms, sizeof harms / sizeof harms[0]);
+    s.part[ORDERS] |= 1 << 6, s.part[PLANE] = 12;
+    show(visit, arg, false, "interpolated-planes", "an order between planes with them", &s);
+    s = interpolated();
+    s.part_length++;
+    show(visit, arg, false, "part-long", "a part of 15 bytes", &s);
+    s.part_length = PART - 1;
+    show(visit, arg, false, "part-short", "12 bytes of the part of interpolated rows", &s);
 }
 
 static void bad_chunks(codec_stream_visit *visit, void *arg)
@@ -299,14 +377,17 @@ static void bad_singles(codec_stream_visit *visit, void *arg)
 void float_streams(codec_stream_visit *visit, void *arg)
 {
     const struct stream first = ramp(), second = zones(), third = planes(), fourth = tenths(),
-                        fifth = singles();
+                        fifth = singles(), sixth = interpolated(), seventh = far_apart();
 
     show(visit, arg, true, "ramp-by-hand", "i16 from byte 1 on, second differences", &first);
     show(visit, arg, true, "zones-by-hand", "f32 with a fixed point, each zone", &second);
     show(visit, arg, true, "planes-by-hand", "i16 in planes, a short group", &third);
     show(visit, arg, true, "tenths-by-hand", "f32 that are tenths, two exceptions", &fourth);
     show(visit, arg, true, "singles-by-hand", "i32, each with a length of its own", &fifth);
+    show(visit, arg, true, "interpolated-by-hand", "i32 in interpolated rows", &sixth);
+    show(visit, arg, true, "far-apart-by-hand", "interpolated rows, modulo 2^16", &seventh);
     bad_parts(visit, arg);
+    bad_interpolated(visit, arg);
     bad_chunks(visit, arg);
     bad_decimals(visit, arg);
     bad_singles(visit, arg);

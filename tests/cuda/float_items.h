@@ -20,6 +20,7 @@ enum float_kind {
     FLOAT_RANGES,    /* of many exponents */
     FLOAT_RECORDS,   /* rows of columns that are far from each other, with noise */
     FLOAT_SKEWED,    /* differences of all lengths, and many that are 0: blocks of singles */
+    FLOAT_WAVES,     /* smooth between rows for many of them, and rounded: interpolated rows */
     FLOAT_KINDS,
 };
 
@@ -32,6 +33,23 @@ struct float_array {
     uint64_t state;
 };
 
+/* Near to a sine, of period 1. */
+static inline double float_wave(double t)
+{
+    const double x = t - (double)(int64_t)t, half = x < 0.5 ? x : x - 0.5;
+    const double bow = half * (0.5 - half), wave = 16 * bow / (1.25 - 4 * bow);
+
+    return x < 0.5 ? wave : -wave;
+}
+
+static inline double float_waves(const struct float_array *a, double x, double y, double z)
+{
+    const double often = 0.002 * a->noise;
+
+    return 6000 * (float_wave(often * (x + 0.3 * z)) +
+                   float_wave(often * (1.3 * y + 0.2 * z)) * float_wave(often * (x + 0.6 * y)));
+}
+
 static inline double float_value(struct float_array *a, uint32_t i)
 {
     const int64_t x = i % a->row, y = i / a->row % a->rows, z = i / a->row / a->rows;
@@ -41,6 +59,8 @@ static inline double float_value(struct float_array *a, uint32_t i)
 
     if (a->kind == FLOAT_STEPS)
         return step;
+    if (a->kind == FLOAT_WAVES)
+        return float_waves(a, (double)x, (double)y, (double)z);
     if (a->kind != FLOAT_SMOOTH)
         v += (double)(random >> (64 - a->noise));
     if (a->kind == FLOAT_RECORDS)

@@ -151,11 +151,55 @@ static uint16_t parameter_of(uint8_t id, unsigned n)
     return parameter;
 }
 
+/* Writes an input but for the stored bytes, which follow; returns where. */
+static uint8_t *put_head(uint8_t id, uint16_t parameter, uint32_t length,
+                         struct bale_extent_part part, uint8_t *out)
+{
+    bale_put16(out, parameter);
+    bale_put16(out + 2, (uint16_t)(length - 1));
+    out += HEAD;
+    if (!bale_codec_has_part(id))
+        return out;
+    bale_put16(out, (uint16_t)part.length);
+    memcpy(out + PART_HEAD, part.bytes, part.length);
+    return out + PART_HEAD + part.length;
+}
+
+/* The search for a good stream that is made by hand. */
+struct by_hand {
+    uint8_t id;
+    unsigned skip; /* so many first */
+    uint8_t *out;
+    size_t length; /* of the input; 0: there is none yet */
+};
+
+static void take_stream(void *arg, const struct codec_stream *stream)
+{
+    struct by_hand *search = arg;
+    uint8_t *to;
+
+    if (!stream->good || stream->raw_length > RAW_MAX || search->length > 0 || search->skip-- > 0)
+        return;
+    to = put_head(search->id, stream->parameter, stream->raw_length,
+                  (struct bale_extent_part){stream->part, stream->part_length}, search->out);
+    memcpy(to, stream->stored, stream->length);
+    search->length = (size_t)(to - search->out) + stream->length;
+}
+
+static size_t seed_by_hand(uint8_t id, unsigned n, uint8_t *out)
+{
+    struct by_hand search = {.id = id, .skip = n, .out = out};
+
+    codec_case_streams(codec_case_of(id), take_stream, &search);
+    return search.length;
+}
+
 static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
 {
     void (*fill)(uint64_t, uint8_t *, size_t) = codec_case_of(id)->fill;
     static const uint32_t lengths[] = {40, 300, 1024, 1025, RAW_MAX, 2051, 2063};
-    uint8_t raw[RAW_MAX], room[CODEC_PART_MAX], *to = out + HEAD;
+    enum { LENGTHS = sizeof lengths / sizeof lengths[0] };
+    uint8_t raw[RAW_MAX], room[CODEC_PART_MAX], *to;
     const struct bale_codec *codec = find_codec(id);
     void *work = bale_scratch_work(scratch, id);
     struct bale_extent_part part;
@@ -163,22 +207,16 @@ static size_t seed_codec(uint8_t id, unsigned n, uint8_t *out)
     uint32_t length;
     int64_t stored;
 
-    if (n >= sizeof lengths / sizeof lengths[0])
-        return 0;
+    if (n >= LENGTHS)
+        return seed_by_hand(id, n - LENGTHS, out);
     length = lengths[n] < codec_case_of(id)->least ? codec_case_of(id)->least : lengths[n];
     parameter = parameter_of(id, n);
     if (fill)
         fill(n, raw, length);
     for (uint32_t i = 0; !fill && i < length; i++)
         raw[i] = (uint8_t)(i % 24 < 8 ? i / 200 : i % 7 % 3);
-    bale_put16(out, parameter);
-    bale_put16(out + 2, (uint16_t)(length - 1));
     part = codec_case_part(codec, work, (int16_t)parameter, raw, length, room);
-    if (bale_codec_has_part(id)) {
-        bale_put16(to, (uint16_t)part.length);
-        memcpy(to + PART_HEAD, part.bytes, part.length);
-        to += PART_HEAD + part.length;
-    }
+    to = put_head(id, parameter, length, part, out);
     stored = codec->encode(work, (int16_t)parameter, part, raw, length, to, length - 1);
     FUZZ_HOLDS(stored > 0);
     return (size_t)(to - out) + (size_t)stored;

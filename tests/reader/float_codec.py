@@ -30,6 +30,7 @@ class Layout(NamedTuple):
     shift: int
     exponent: int
     passes: list[tuple[int, int]]     # order and stride along x, y and z
+    details: Optional[tuple[int, int]]     # of interpolated rows: orders along x of odd ones, and of those between two
 
 
 class Bits:
@@ -45,8 +46,17 @@ class Bits:
         require(-(-self.at // 8) == self.length and self.value >> self.at == 0)
 
 
+def read_details(part: bytes) -> Optional[tuple[int, int]]:
+    if len(part) == 13:
+        return None
+    odd, between = part[13] & 3, part[13] >> 2
+    require(odd <= 2 and between <= 2)
+    return odd, between
+
+
 def read_part(part: bytes) -> Layout:
-    require(len(part) == 13)
+    require(len(part) in (13, 14))
+    details = read_details(part)
     kind, shift, orders = part[0], part[1], part[12]
     exponent, row, plane = (int.from_bytes(part[a:b], "little") for a, b in ((2, 4), (4, 8), (8, 12)))
     require(kind & 3 > 0)
@@ -59,18 +69,21 @@ def read_part(part: bytes) -> Layout:
     else:
         require(exponent == 0 or floats and mantissa - shift >= 3 and exponent < 1 << (8 * size - 1 - mantissa))
     x, y, z = orders & 7, orders >> 3 & 7, orders >> 6
-    require(x <= 4 and y <= 4)
-    for order, stride in ((y, row), (z, plane)):
-        require(stride <= STRIDE_MAX and (order > 0) == (stride > 0))
+    require(x <= 4 and y <= 4 and (details is None or y <= 2 and z == 0))
+    for used, stride in ((y > 0 or details is not None, row), (z > 0, plane)):
+        require(stride <= STRIDE_MAX and used == (stride > 0))
     return Layout(size, floats, "big" if kind & 8 else "little", singles, lead, shift, exponent,
-                  [(x, 1), (y, row), (z, plane)])
+                  [(x, 1), (y, row), (z, plane)], details)
+
+
+def signed(value: int, width: int) -> int:
+    return value - (1 << width if value >> (width - 1) else 0)
 
 
 def decimal_of(layout: Layout, value: int) -> int:
     """The pattern of an integer divided by a power of ten. Both are rounded once: of f32, rounding in f64 first changes nothing."""
     letter = {4: "f", 8: "d"}[layout.size]
-    signed = value - (1 << 8 * layout.size if value >> (8 * layout.size - 1) else 0)
-    number, = struct.unpack("<" + letter, struct.pack("<" + letter, float(signed)))
+    number, = struct.unpack("<" + letter, struct.pack("<" + letter, float(signed(value, 8 * layout.size))))
     return int.from_bytes(struct.pack("<" + letter, number / float(10 ** (layout.exponent - DECIMAL))), "little")
 
 
@@ -168,6 +181,66 @@ def pattern_of(layout: Layout, value: int, bits: Bits) -> int:
     return sign << (width - 1) | m << layout.shift & ((1 << (width - 1)) - 1)
 
 
+def sum_up(values: list[int], order: int, stride: int, width: int) -> list[int]:
+    for turn in range(order, 0, -1):
+        for i in range(turn * stride, len(values)):
+            values[i] = (values[i] + values[i - stride]) % (1 << width)
+    return values
+
+
+def steps_between(around: list[Optional[int]]) -> list[int]:
+    """D_-4 to D_4 of v_-5 to v_5."""
+    steps = {k: b - a for k, a, b in zip(range(-4, 5, 2), around, around[1:]) if a is not None and b is not None}
+    if not steps:
+        return [0] * 5
+    first, last = min(steps), max(steps)
+    for k in range(last + 2, 5, 2):
+        steps[k] = 2 * steps[k - 2] - steps[k - 4] if k - 4 in steps else steps[k - 2]
+    for k in range(first - 2, -5, -2):
+        steps[k] = 2 * steps[k + 2] - steps[k + 4] if k + 4 in steps else steps[k + 2]
+    return [steps[k] for k in range(-4, 5, 2)]
+
+
+def prediction(around: list[Optional[int]], width: int) -> int:
+    a, b, middle, c, d = steps_between(around)
+    bend = signed((22 * (b - c) - 3 * (a - d) + 64) % (1 << width), width) // 128
+    return (around[2] or 0) + signed((middle + bend + 1) % (1 << width), width) // 2
+
+
+def without_differences(rows: list[list[int]], layout: Layout) -> None:
+    """Of interpolated rows, undoes the differences: what is left of predictions, and each fourth row as it is."""
+    width = 8 * layout.size
+    (x, _), (y, row), _ = layout.passes
+    odd, between = layout.details or (0, 0)
+    for order, some in ((odd, rows[1::2]), (between, rows[2::4]), (x, rows[::4])):
+        for one in some:
+            sum_up(one, order, 1, width)
+    fourth = sum_up(sum(rows[::4], []), y, row, width)
+    rows[::4] = [fourth[at:at + row] for at in range(0, len(fourth), row)]
+
+
+def with_predictions(rows: list[list[int]], width: int) -> None:
+    for apart in (2, 1):
+        for y in range(apart, len(rows), 2 * apart):
+            around = [rows[at] if 0 <= at < len(rows) else [] for at in range(y - 5 * apart, y + 6 * apart, 2 * apart)]
+            for i, left in enumerate(rows[y]):
+                column = [one[i] if i < len(one) else None for one in around]
+                rows[y][i] = (left + prediction(column, width)) % (1 << width)
+
+
+def integers_of(layout: Layout, differences: list[int]) -> list[int]:
+    width = 8 * layout.size
+    if layout.details is None:
+        for order, stride in layout.passes:
+            sum_up(differences, order, stride, width)
+        return differences
+    row = layout.passes[1][1]
+    rows = [differences[at:at + row] for at in range(0, len(differences), row)]
+    without_differences(rows, layout)
+    with_predictions(rows, width)
+    return sum(rows, [])
+
+
 def decode_all(part: bytes, stored: bytes, length: int) -> bytes:
     layout = read_part(part)
     size = layout.size
@@ -177,11 +250,7 @@ def decode_all(part: bytes, stored: bytes, length: int) -> bytes:
     require(lead + tail <= len(stored))
     numbers, at = read_numbers(stored, lead + tail, count, layout)
     mask = (1 << 8 * size) - 1
-    values = [(z >> 1 if z % 2 == 0 else ~(z >> 1)) & mask for z in numbers]
-    for order, stride in layout.passes:
-        for turn in range(order, 0, -1):
-            for i in range(turn * stride, count):
-                values[i] = (values[i] + values[i - stride]) & mask
+    values = integers_of(layout, [(z >> 1 if z % 2 == 0 else ~(z >> 1)) & mask for z in numbers])
     if layout.exponent >= DECIMAL:
         patterns = with_exceptions([decimal_of(layout, value) for value in values], stored[at:], size)
     else:

@@ -39,12 +39,16 @@ static struct float_layout random_layout(uint64_t *state)
     l.singles = l.size_log2 > 1 && data_next(state) % 4 > 0;
     l.big_endian = data_next(state) % 4 == 0;
     l.lead = (uint8_t)(data_next(state) % (1u << l.size_log2));
+    l.interpolated = data_next(state) % 4 == 0;
     for (unsigned i = 0; i < FLOAT_AXES; i++) {
-        l.orders[i] = (uint8_t)(data_next(state) % (float_order_max[i] + 1u));
+        const uint8_t *most = l.interpolated ? float_order_max_interpolated : float_order_max;
+        l.orders[i] = (uint8_t)(data_next(state) % (most[i] + 1u));
         l.strides[i] = i == 0 ? 1 : 1 + (uint32_t)(data_next(state) % 300);
-        if (l.orders[i] == 0)
+        if (l.orders[i] == 0 && (i != 1 || !l.interpolated))
             l.strides[i] = 0;
     }
+    for (unsigned i = 0; i < FLOAT_LEVELS && l.interpolated; i++)
+        l.details[i] = (uint8_t)(data_next(state) % 3);
     if (l.is_float && data_next(state) % 4 > 0) {
         const unsigned top = 1u << ((8u << l.size_log2) - 1 - float_mantissa(l.size_log2));
         l.exponent = (uint16_t)(1 + data_next(state) % (top - 1));
@@ -63,14 +67,14 @@ static void test_layouts(void)
     for (unsigned round = 0; round < 300; round++) {
         const uint32_t length = round < 100 ? 1 + round : 1 + (uint32_t)(data_next(&state) % 9000);
         const struct float_layout layout = random_layout(&state);
-        uint8_t part[FLOAT_PART], again[FLOAT_PART];
+        uint8_t part[FLOAT_PART_MAX], again[FLOAT_PART_MAX];
         struct float_layout read;
         data_fill((enum data_kind)(round % DATA_KINDS), round, raw, length);
         round_trip(&layout, raw, length);
-        float_part_write(&layout, part);
-        REQUIRE(float_part_read((struct bale_extent_part){part, FLOAT_PART}, &read) == BALE_OK);
-        float_part_write(&read, again);
-        CHECK_EQ_MEM(again, part, FLOAT_PART);
+        const uint32_t bytes = float_part_write(&layout, part);
+        REQUIRE(float_part_read((struct bale_extent_part){part, bytes}, &read) == BALE_OK);
+        CHECK_EQ_U(float_part_write(&read, again), bytes);
+        CHECK_EQ_MEM(again, part, bytes);
     }
     free(raw);
 }

@@ -1,4 +1,6 @@
 /* The layouts of arrays that are found, by every kind of vectors alike. */
+#include <math.h>
+
 #include "tests/unit/kernels/float/steps.h"
 
 struct found {
@@ -140,6 +142,91 @@ static void test_components(uint32_t components)
     }
 }
 
+/* ---- Interpolated rows ---- */
+
+enum { ROW = 128, EXTENT = 4 * CHUNK };
+
+static uint32_t stored_with(const struct float_layout *layout, const uint8_t raw[EXTENT])
+{
+    static uint8_t out[CHUNK * 2];
+    uint32_t sum = 0;
+
+    for (uint32_t from = 0; from < EXTENT; from += CHUNK) {
+        const int64_t stored = float_steps_best()[layout->size_log2 - 1].encode(
+            work, layout, raw + from, CHUNK, out, CHUNK * 2);
+        sum += (uint32_t)stored;
+        REQUIRE(stored > 0);
+    }
+    return sum;
+}
+
+/* The least that the extent takes with differences along x and y and the layout's map. */
+static uint32_t stored_by_differences(const struct float_layout *like, const uint8_t raw[EXTENT])
+{
+    uint32_t least = UINT32_MAX;
+
+    for (unsigned n = 0; n < 25; n++) {
+        struct float_layout layout = *like;
+        layout.interpolated = false;
+        layout.details[0] = layout.details[1] = 0;
+        layout.orders[0] = (uint8_t)(n % 5), layout.strides[0] = n % 5 > 0;
+        layout.orders[1] = (uint8_t)(n / 5), layout.strides[1] = n / 5 > 0 ? ROW : 0;
+        layout.orders[2] = 0, layout.strides[2] = 0;
+        const uint32_t its = stored_with(&layout, raw);
+        least = its < least ? its : least;
+    }
+    return least;
+}
+
+/* A field that is smooth along both axes, and noise upon it. */
+static void fill_extent(unsigned size, double noise, uint8_t raw[EXTENT])
+{
+    uint64_t state = size;
+
+    for (uint32_t i = 0; i < EXTENT / size; i++) {
+        const uint32_t row = i / ROW;
+        const double x = i % ROW, y = row;
+        const double d = sin(x / 11 + y / 19) * cos(y / 13 - x / 29) + 0.3 * sin(y / 7) +
+                         noise * (double)(data_next(&state) % 1000) / 1000;
+        const float f = (float)d;
+        memcpy(raw + (size_t)i * size, size == 8 ? (const void *)&d : (const void *)&f, size);
+    }
+}
+
+static struct float_layout learn(unsigned size, const uint8_t raw[EXTENT])
+{
+    const struct bale_field field = {.type = size == 8 ? BALE_FIELD_F64 : BALE_FIELD_F32,
+                                     .dims = {ROW, 1000}};
+    struct float_layout first, other;
+
+    REQUIRE(float_learn(work, float_plain, &field, 0, raw, EXTENT, &first));
+    for (unsigned k = 1; k < steps_count(); k++) {
+        uint8_t parts[2][FLOAT_PART_MAX] = {{0}};
+        REQUIRE(float_learn(work, all_steps[k], &field, 0, raw, EXTENT, &other));
+        CHECK_EQ_U(float_part_write(&other, parts[1]), float_part_write(&first, parts[0]));
+        CHECK_EQ_MEM(parts[1], parts[0], FLOAT_PART_MAX);
+    }
+    return first;
+}
+
+/* A smooth field becomes smaller than without, and noise not larger. */
+static void test_interpolated(void)
+{
+    static uint8_t raw[EXTENT];
+
+    for (unsigned size = 4; size <= 8; size += 4) {
+        fill_extent(size, 1e-6, raw);
+        struct float_layout layout = learn(size, raw);
+        CHECK(layout.interpolated);
+        CHECK_EQ_U(layout.strides[1], ROW);
+        CHECK(stored_with(&layout, raw) < stored_by_differences(&layout, raw));
+        fill_extent(size, 1, raw);
+        layout = learn(size, raw);
+        const uint32_t least = stored_by_differences(&layout, raw);
+        CHECK(stored_with(&layout, raw) <= least + least / 100);
+    }
+}
+
 /* All steps find the same, whatever the bytes and the length. */
 static void test_same_layouts(void)
 {
@@ -149,7 +236,7 @@ static void test_same_layouts(void)
 
     for (uint32_t length = 1, n = 0; length <= sizeof raw; length += 1 + length / 3, n++) {
         struct float_layout first, other;
-        uint8_t parts[2][FLOAT_PART];
+        uint8_t parts[2][FLOAT_PART_MAX];
         const struct bale_field *with = n % 3 == 0 ? &field : &none;
         bool has;
         data_fill((enum data_kind)(n % DATA_KINDS), n, raw, length);
@@ -161,9 +248,9 @@ static void test_same_layouts(void)
             REQUIRE(float_learn(work, all_steps[k], with, 0, raw, length, &other) == has);
             if (!has)
                 continue;
-            float_part_write(&first, parts[0]);
-            float_part_write(&other, parts[1]);
-            CHECK_EQ_MEM(parts[1], parts[0], FLOAT_PART);
+            const uint32_t bytes = float_part_write(&first, parts[0]);
+            CHECK_EQ_U(float_part_write(&other, parts[1]), bytes);
+            CHECK_EQ_MEM(parts[1], parts[0], bytes);
         }
         CHECK(length >= FLOAT_LEAST || !has);
     }
@@ -180,6 +267,7 @@ int main(void)
     test_records();
     for (uint32_t components = 2; components <= 4; components++)
         test_components(components);
+    test_interpolated();
     test_same_layouts();
     bale_codec_float.destroy(work);
     return check_result();
