@@ -65,6 +65,15 @@ bool float_learn(struct float_work *work, const struct float_steps *steps,
                  const struct bale_field *field, uint64_t offset, const uint8_t *raw,
                  uint32_t length, struct float_layout *layout);
 
+/* The map of a layout with another E. Decimals are not shifted. */
+static inline struct float_map float_map_with(struct float_layout with, unsigned exponent)
+{
+    with.exponent = (uint16_t)exponent;
+    if ((exponent & FLOAT_DECIMAL) != 0)
+        with.shift = 0;
+    return float_map_make(&with);
+}
+
 /* How different FLOAT_BLOCK bytes are from others. */
 static inline uint32_t float_distance(const uint8_t *at, const uint8_t *from)
 {
