@@ -18,7 +18,11 @@ static uint8_t *map_arena(uint64_t room)
     void *arena = mmap(NULL, room, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    return arena == MAP_FAILED ? NULL : arena;
+    if (arena == MAP_FAILED)
+        return NULL;
+    /* Huge pages: they are pinned in a fraction of the time, and their first use costs less. */
+    (void)madvise(arena, room, MADV_HUGEPAGE);
+    return arena;
 }
 
 int bale_memory_create(uint64_t cap, struct bale_memory **out)
