@@ -93,14 +93,13 @@ uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_
         return bytes;
     if (d->wait_ns > 0)
         return share_of_closed(d, work, bytes);
+    if (bale_dispatch_wants_offered(d, work))
+        return bytes;
     if (is_stale(d, work))
         return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
     if (d->costs.batch[work].batches == 0)
         return 0;
-    if (bale_dispatch_wants_offered(d, work) ||
-        bale_costs_batch_ns(&d->costs, work, d->in_flight + bytes) < cpu_ns(d))
-        return bytes;
-    return 0;
+    return bale_costs_batch_ns(&d->costs, work, d->in_flight + bytes) < cpu_ns(d) ? bytes : 0;
 }
 
 void bale_dispatch_batch_begins(struct bale_dispatch *d, struct bale_batch *batch)
@@ -110,6 +109,7 @@ void bale_dispatch_batch_begins(struct bale_dispatch *d, struct bale_batch *batc
     d->gpu->stats(d->device, &stats);
     batch->warming = !stats.open;
     batch->stale = is_stale(d, batch->work);
+    batch->pins = atomic_load(&d->pins_begun) - atomic_load(&d->pins);
     batch->begin_ns = bale_clock_ns();
     atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
 }
@@ -123,6 +123,18 @@ static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promisi
     if (twice == 0 || atomic_load(&d->promising[work]))
         return TRUST_SLOW_NS;
     return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
+}
+
+/* Whether a large batch would beat all CPUs. That stays as it was taken to be while it is unknown
+ * what they need; and a batch beside which memory was pinned, when the driver does little else, is
+ * no bad news. */
+static bool is_promising(struct bale_dispatch *d, const struct bale_batch *batch)
+{
+    double gpu = bale_costs_batch_ns(&d->costs, batch->work, LARGE_BYTES);
+    double cpus = CPU_PART * bale_costs_cpu_ns(&d->costs, batch->work, LARGE_BYTES) / d->threads;
+    bool unsure = cpus == 0 || atomic_load(&d->pins_begun) != batch->pins;
+
+    return gpu < cpus || (unsure && atomic_load(&d->promising[batch->work]));
 }
 
 void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
@@ -141,8 +153,7 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     /* Items that the CPU has to do again cost its time as well. */
     ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
     bale_costs_batch(&d->costs, work, batch->in_flight, ns);
-    bool promising = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES) <
-                     CPU_PART * bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
+    bool promising = is_promising(d, batch);
     if (promising || batch->stale || atomic_load(&d->promising[work]))
         atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
     atomic_store(&d->promising[work], promising);

@@ -35,8 +35,9 @@ struct bale_batch {
     uint64_t bytes;     /* raw */
     uint64_t in_flight; /* bytes of this batch and of those before it that were not back */
     uint64_t begin_ns;
-    bool warming; /* the device has to be opened first, so the time is no measurement */
-    bool stale;   /* the measurements before it are too old to be averaged with */
+    unsigned pins; /* the dispatcher's pins_begun as it began, without those under way */
+    bool warming;  /* the device has to be opened first, so the time is no measurement */
+    bool stale;    /* the measurements before it are too old to be averaged with */
     struct bale_batch_item items[];
 };
 
@@ -67,6 +68,7 @@ struct bale_dispatch {
     int open_result;                      /* under the lock */
     struct bale_reason open_reason;       /* under the lock */
     atomic_uint pins;                     /* threads in the plug-in's pin */
+    atomic_uint pins_begun;               /* calls of it */
     struct bale_dispatch *next_abandoned; /* of dispatch_life.c's list */
 
     /* Written by the opener before it sets opened, and then only read. */
@@ -84,7 +86,7 @@ struct bale_dispatch {
     struct bale_costs costs;
     atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch last began */
     atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* how long after that the costs count */
-    atomic_bool promising[BALE_WORKS];         /* a large batch would beat all CPUs */
+    atomic_bool promising[BALE_WORKS]; /* a large batch would beat all CPUs, or none is known */
     atomic_uint decoded; /* kind of the last item to decode; BALE_WORKS: not for the GPU */
     struct bale_busy busy;
 

@@ -216,6 +216,8 @@ static void use_gpu(struct bale_dispatch *d)
     d->gpu->stats(d->device, &stats);
     log_message(d, BALE_GPU_INFO, stats.device, ": open");
     bale_engine_cpu_measure(d->cpu, &d->costs);
+    for (unsigned work = 0; work < BALE_WORKS; work++)
+        atomic_store(&d->promising[work], true);
     atomic_store(&d->opened, true);
     atomic_store(&d->in_use, true);
     if (d->options.opened)
@@ -345,6 +347,7 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     atomic_fetch_add(&d->pins, 1);
+    atomic_fetch_add(&d->pins_begun, 1);
     int err = d->gpu->pin(d->device, memory, size);
     atomic_fetch_sub(&d->pins, 1); /* from here on d may be gone */
     return err;

@@ -84,6 +84,7 @@ static void test_learning(void)
         uint64_t cpu_ns = slow ? UINT64_C(3600) * 1000000000 : 1;
         rig_open(&rig, "any,delay=1000", (struct bale_dispatch_options){.threads = 1});
         struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        atomic_store(&d->promising[work], false);
         atomic_store(&d->trust_ns[work], 5 * BALE_SECOND_NS); /* the next trial is that far off */
         CHECK_EQ_U(gpu_takes(&rig, 1, cpu_ns), 0);
         CHECK_EQ_U(gpu_takes(&rig, PIECES, cpu_ns), slow ? PIECES : 2);
@@ -125,6 +126,7 @@ static void test_again(void)
         bale_dispatch_batch_begins(d, &batch);
         bale_dispatch_learn(d, &batch);
         CHECK_EQ_U(d->costs.batch[work].batches, 0);
+        atomic_store(&d->promising[work], false);
         CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), 2 << 20);
     }
     batch.failed = batch.no_device = 0;
@@ -233,7 +235,8 @@ static void test_busy(void)
         atomic_store(&d->trust_ns[work], 0);
         atomic_store(&d->tried_ns[work], 0);
         CHECK(bale_dispatch_collects(rig.engine)); /* to find out */
-        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), 2 << 20);
+        /* What was worth it before its costs became old still is. */
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, 64 << 20), slow ? 2 << 20 : 64 << 20);
     }
     CHECK(trust[1] < trust[0]);
     atomic_store(&d->trust_ns[work], trust[1]);
@@ -242,6 +245,43 @@ static void test_busy(void)
     bale_dispatch_learn(d, &batch);
     CHECK_EQ_U(atomic_load(&d->trust_ns[work]), 2 * trust[1]);
     rig_stop(&rig);
+}
+
+/* A GPU is taken to be worth it until it was measured, which needs the cost on the CPUs as well, and
+ * beside no memory that is being pinned. */
+static void test_expected(void)
+{
+    static const struct {
+        bool cpu_known, pins_before, pins_meanwhile, promising;
+    } cases[] = {
+        {true, false, false, false},
+        {false, false, false, true},
+        {true, true, false, true},
+        {true, false, true, true},
+    };
+    unsigned work = bale_work(BALE_ITEM_DECODE, BALE_CODEC_LZ4, 0);
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct rig rig;
+
+        rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+        struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+        struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
+        atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
+        atomic_store(&d->busy.busy, true);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), PIECE);
+        if (cases[i].cpu_known)
+            bale_costs_cpu(&d->costs, work, PIECE, PIECE);
+        atomic_store(&d->pins, cases[i].pins_before);
+        atomic_fetch_add(&d->pins_begun, cases[i].pins_before);
+        bale_dispatch_batch_begins(d, &batch);
+        atomic_fetch_add(&d->pins_begun, cases[i].pins_meanwhile);
+        batch.begin_ns -= 1000000000000;
+        bale_dispatch_learn(d, &batch);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), cases[i].promising ? PIECE : 0);
+        atomic_store(&d->pins, 0);
+        rig_stop(&rig);
+    }
 }
 
 /* A GPU that is not open is opened with a trial if the CPUs are busy, or if they would need longer
@@ -389,6 +429,7 @@ int main(int argc, char **argv)
     test_cold();
     test_again();
     test_busy();
+    test_expected();
     test_closed();
     test_background();
     test_again_and_failed();
