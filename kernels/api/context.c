@@ -144,7 +144,7 @@ static int open_gpu(struct bale_context *context, size_t staging)
     int err;
 
     bale_dispatch_open(context->engine);
-    err = bale_dispatch_wait(context->engine, &why);
+    err = bale_dispatch_wait(context->engine, BALE_DISPATCH_PATIENCE_MS, &why);
     if (err < 0)
         return context->choice == BALE_ENGINE_AUTO
                    ? BALE_OK

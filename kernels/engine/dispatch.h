@@ -22,7 +22,7 @@ struct bale_dispatch_options {
     bool untrusted_store, untrusted_input;
     const char *plugin; /* the file argument of bale_plugin_load */
     /* The GPU engine is open. Called once at most, on the thread that opened it, with no lock
-     * held, and before destroy returns. NULL: it is tried once only. */
+     * held, and before bale_dispatch_wait and destroy return. NULL: it is tried once only. */
     void (*opened)(void *arg);
     void *arg;
 };
@@ -42,8 +42,9 @@ void bale_dispatch_open(struct bale_engine *engine);
 void bale_dispatch_end_tries(struct bale_engine *engine);
 
 /* After bale_dispatch_open: waits until the GPU engine is open and returns BALE_OK, or a
- * negative bale_err with why if the last try failed or the first hangs for a minute. */
-int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why);
+ * negative bale_err with why if the last try failed or the first takes longer than `ms`. */
+#define BALE_DISPATCH_PATIENCE_MS 60000u /* the driver hangs */
+int bale_dispatch_wait(struct bale_engine *engine, unsigned ms, struct bale_reason *why);
 
 /* After opened was called: the plug-in, and in *device its engine. Both stay the dispatcher's. */
 const struct bale_gpu *bale_dispatch_gpu(struct bale_engine *engine, struct bale_engine **device);

@@ -12,7 +12,6 @@
 #include "kernels/engine/plugin_loader.h"
 #include "kernels/frame/registry.h"
 
-#define OPEN_NS (60 * BALE_SECOND_NS) /* for a GPU engine to open: much more than it needs */
 /* From a refusal for lack of memory to the next try, at least: asking how much is free is cheap, a
  * context that is made for nothing is not. */
 #define RETRY_NS (5 * BALE_SECOND_NS)
@@ -283,15 +282,16 @@ void bale_dispatch_open(struct bale_engine *engine)
     set_open_result(d, BALE_E_NOMEM, "no thread to open it");
 }
 
-int bale_dispatch_wait(struct bale_engine *engine, struct bale_reason *why)
+int bale_dispatch_wait(struct bale_engine *engine, unsigned ms, struct bale_reason *why)
 {
     struct bale_dispatch *d = bale_dispatch_of(engine);
-    uint64_t until = bale_clock_ns() + OPEN_NS;
+    uint64_t until = bale_clock_ns() + ms * BALE_MILLISECOND_NS;
     int err = BALE_E_ENGINE;
 
     bale_reason_set(why, "the driver does not answer");
     pthread_mutex_lock(&d->queue->mutex);
-    while (!d->open_decided && bale_cond_wait_until(&d->idle, &d->queue->mutex, until))
+    while (d->opening && !d->open_decided &&
+           bale_cond_wait_until(&d->idle, &d->queue->mutex, until))
         ;
     if (d->open_decided) {
         err = d->open_result;

@@ -242,7 +242,7 @@ static bool insist_on_gpu(struct bale_pack *pack)
 
     pack->gpu_after = 0;
     bale_dispatch_open(pack->engine);
-    if (bale_dispatch_wait(pack->engine, &why) == BALE_OK)
+    if (bale_dispatch_wait(pack->engine, BALE_DISPATCH_PATIENCE_MS, &why) == BALE_OK)
         return true;
     bale_message("--engine gpu: %s: balefs doctor shows what this machine lacks", why.text);
     return false;

@@ -34,7 +34,7 @@ static void test_full(const char *faults, enum word word)
 
     sem_init(&finished, 0, 0);
     rig_start(&rig, faults, (struct bale_dispatch_options){.threads = 1});
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_E_NOMEM);
     CHECK_EQ_STR(why.text, "its memory is full");
     CHECK_EQ_STR(rig_said,
                  "GPU: its memory is full: the CPU does everything: later work tries it again");
@@ -69,7 +69,7 @@ static void test_full_at_end(void)
 
     sem_init(&finished, 0, 0);
     rig_start(&rig, "any,full=1", (struct bale_dispatch_options){.threads = 1});
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_E_NOMEM);
     while (!atomic_load(&bale_dispatch_of(rig.engine)->awaits_work))
         usleep(10000);
     bale_dispatch_end_tries(rig.engine);
@@ -93,7 +93,7 @@ static void test_open_at_end(void)
                    .threads = 1, .opened = rig_note_opened, .arg = &rig.opened});
     bale_dispatch_end_tries(rig.engine);
     bale_dispatch_open(rig.engine);
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_OK);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_OK);
     CHECK(!rig_stats(&rig).used);
     CHECK_EQ(sem_trywait(&rig.opened), -1);
     CHECK_EQ(sem_trywait(&rig.said), -1);
@@ -108,7 +108,7 @@ static void test_full_untold(void)
 
     rig_create(&rig, "full=1", (struct bale_dispatch_options){.threads = 1});
     bale_dispatch_open(rig.engine);
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_E_NOMEM);
     CHECK_EQ_STR(rig_said, "GPU: its memory is full: the CPU does everything");
     rig_stop(&rig);
     CHECK_EQ_U(atomic_load(&rig_opens), 1);
@@ -121,7 +121,7 @@ static void test_full_for_good(void)
     struct rig rig;
 
     rig_start(&rig, "full=99", (struct bale_dispatch_options){.threads = 1});
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_E_NOMEM);
     rig_stop(&rig);
     rig_start(&rig, "full=99", (struct bale_dispatch_options){.threads = 1});
     rig_stop(&rig);
@@ -138,7 +138,7 @@ static void test_hanging_again(void)
 
     sem_init(&finished, 0, 0);
     rig_start(&rig, "any,full=99", (struct bale_dispatch_options){.threads = 1});
-    CHECK_EQ(bale_dispatch_wait(rig.engine, &why), BALE_E_NOMEM);
+    CHECK_EQ(bale_dispatch_wait(rig.engine, BALE_DISPATCH_PATIENCE_MS, &why), BALE_E_NOMEM);
     setenv("BALE_FAKE_GPU", "any,open-hangs", 1);
     piece_make(&piece, BALE_PRIORITY_NORMAL, &finished);
     while (atomic_load(&rig_opens) < 2) {
