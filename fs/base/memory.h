@@ -52,10 +52,11 @@ void bale_memory_trim(struct bale_memory *memory);
  * nothing is pinned, or gets pinned, while this runs. */
 void bale_memory_trim_unpinned(struct bale_memory *memory);
 
-/* Starts a thread that pins the arena in steps of 32 MiB: the whole arena if `all` is set, else
- * twice as much as was ever allocated. It calls pin for one step after the other, without locks,
- * and ends when pin fails. Pinned memory stays resident until the process ends, even after destroy,
- * because a device may still read it; bale_memory_trim leaves it alone. Call it once.
+/* Starts a thread that pins the arena in steps of 32 MiB: the whole arena if `all` is set, else a
+ * quarter more than was ever allocated, and at least a quarter of the cap. It calls pin for one
+ * step after the other, without locks, and ends when pin fails. Pinned memory stays resident until
+ * the process ends, even after destroy, because a device may still read it; bale_memory_trim leaves
+ * it alone. Call it once.
  *
  * pin_end returns when pin is not running and will not be called again; after it, pin_begin does
  * nothing. If pin hangs, pin_end leaves the thread behind after BALE_PATIENCE_S seconds: then the
@@ -63,6 +64,9 @@ void bale_memory_trim_unpinned(struct bale_memory *memory);
 void bale_memory_pin_begin(struct bale_memory *memory, bool all,
                            int (*pin)(void *arg, void *start, size_t size), void *arg);
 void bale_memory_pin_end(struct bale_memory *memory);
+
+/* Bytes that pin was called for. */
+uint64_t bale_memory_pinned(const struct bale_memory *memory);
 
 /* Counts bytes that were allocated elsewhere; negative when they are freed. */
 void bale_memory_count(struct bale_memory *memory, int64_t bytes);

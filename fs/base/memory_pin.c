@@ -6,13 +6,21 @@
 
 #define PIN_STEP ((uint64_t)32 << 20)
 
-/* Whether to pin another step: as much again as was ever allocated, so that a burst finds it pinned
- * already. Pinned memory stays resident, used or not, so it must leave room for what is counted
- * elsewhere. Under the lock. */
+/* Whether to pin another step. A quarter of the cap is pinned before anything is used, so that a
+ * burst finds it so, and later a quarter more than was ever allocated: not more, for while the
+ * driver pins, batches wait. Pinned memory stays resident, used or not, so it must leave room for
+ * what is counted elsewhere. Under the lock. */
 static bool wants_pin_step(const struct bale_memory *memory)
 {
-    return (memory->pin_all || 2 * memory->high > memory->pinned) &&
+    uint64_t least = memory->cap / 4, used = memory->high + memory->high / 4;
+
+    return (memory->pin_all || memory->pinned < (used > least ? used : least)) &&
            memory->pinned + PIN_STEP <= bale_memory_allowance(memory);
+}
+
+uint64_t bale_memory_pinned(const struct bale_memory *memory)
+{
+    return atomic_load_explicit(&memory->pinned, memory_order_relaxed);
 }
 
 void bale_memory_wake_pinner(struct bale_memory *memory)

@@ -27,8 +27,10 @@ struct bale_memory {
     void *on_room_arg;
 
     /* Pinning. */
-    uint64_t high;   /* end of what was ever allocated */
-    uint64_t pinned; /* bytes from the arena's start, including the step that is being pinned */
+    uint64_t high; /* end of what was ever allocated */
+    /* Bytes from the arena's start, including the step that is being pinned; read without the lock,
+     * too. */
+    atomic_uint_fast64_t pinned;
     bool pin_all;
     int (*pin)(void *arg, void *start, size_t size);
     void *pin_arg;

@@ -6,6 +6,7 @@
 #include "format/err.h"
 #include "fs/base/log.h"
 #include "fs/cache/change.h"
+#include "fs/cache/grow.h"
 #include "fs/cache/reserve.h"
 #include "kernels/base/thread.h"
 
@@ -108,6 +109,7 @@ static void *flusher_thread(void *arg)
     while (bale_volume_flusher_sleep(volume, TICK_MS)) {
         wait_for_more_space(volume, looked);
         bale_flusher_look(volume);
+        bale_volume_grow_if_due(volume);
         looked = bale_now_ms();
         /* Not at each kick: they may come without a pause. */
         if (bale_now_ms() < ticked + TICK_MS)

@@ -5,6 +5,7 @@
 #include "fs/cache/queue.h"
 #include "fs/cache/reserve.h"
 #include "fs/cache/volume_state.h"
+#include "kernels/base/container_of.h"
 
 void bale_volume_grow(struct bale_volume *volume)
 {
@@ -23,4 +24,21 @@ void bale_volume_grow(struct bale_volume *volume)
     bale_log(BALE_LOG_DEBUG, "memory: up to %llu MiB for the GPU, %llu MiB of them to be stored",
              (unsigned long long)bale_memory_cap(volume->memory) >> 20,
              (unsigned long long)atomic_load(&volume->dirty_limit) >> 20);
+}
+
+/* To reserve space takes a second where that means zeroing it. */
+static void grow_job(struct bale_job *job, struct bale_scratch *scratch)
+{
+    (void)scratch;
+    bale_volume_grow(BALE_CONTAINER_OF(job, struct bale_volume, grow_job));
+}
+
+void bale_volume_grow_if_due(struct bale_volume *volume)
+{
+    if (atomic_load(&volume->grow_begun) ||
+        bale_memory_pinned(volume->memory) < bale_memory_cap(volume->memory) / 2)
+        return;
+    atomic_store(&volume->grow_begun, true);
+    volume->grow_job.run = grow_job;
+    bale_pool_submit(volume->pool, &volume->grow_job);
 }

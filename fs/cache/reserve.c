@@ -273,6 +273,7 @@ void bale_reserve_make(struct bale_volume *volume)
     uint64_t dirty = make_file(volume, cap / 2);
 
     atomic_store(&volume->dirty_limit, dirty);
+    volume->dirty_limit_before = dirty;
     volume->unevictable_limit = cap / 8 * 5;
     volume->stream_ms = STREAM_MS;
     volume->stream_bytes = dirty / 8 < STREAM_MOST ? dirty / 8 : STREAM_MOST;

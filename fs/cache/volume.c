@@ -47,7 +47,6 @@ static void gpu_opened(void *arg)
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
     bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
-    bale_volume_grow(volume); /* reserves space, which takes a second where that means zeroing it */
 }
 
 /* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */
@@ -72,6 +71,13 @@ static int create_engine(struct bale_volume *volume, unsigned threads)
 void bale_volume_open_gpu(struct bale_volume *volume)
 {
     bale_dispatch_open(volume->engine);
+}
+
+void bale_volume_wait_gpu(struct bale_volume *volume, unsigned ms)
+{
+    struct bale_reason why; /* is logged */
+
+    (void)bale_dispatch_wait(volume->engine, ms, &why);
 }
 
 void bale_volume_release_gpu(struct bale_volume *volume)

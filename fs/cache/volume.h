@@ -62,6 +62,8 @@ int bale_volume_create(const struct bale_volume_options *options, struct bale_vo
 /* Opens the GPU engine in the background, as the options say; it gets the arena as its memory.
  * Called at most once. */
 void bale_volume_open_gpu(struct bale_volume *volume);
+/* Waits until it is open, or will not be opened, for `ms` at most. */
+void bale_volume_wait_gpu(struct bale_volume *volume, unsigned ms);
 
 /* Gives the GPU back as soon as it has nothing to do, until the next batch. */
 void bale_volume_release_gpu(struct bale_volume *volume);

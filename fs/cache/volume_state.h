@@ -40,7 +40,10 @@ struct bale_volume {
     uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
     uint64_t stream_ms;    /* how long the flush of a stream takes more */
     atomic_uint_fast64_t unevictable_limit, dirty_limit; /* grow with the memory's cap (grow.h) */
+    uint64_t dirty_limit_before;                         /* as it was before it grew; constant */
     int claim;                                           /* bale_memory_claim's descriptor, or -1 */
+    struct bale_job grow_job;
+    atomic_bool grow_begun; /* set by the flusher */
 
     struct {
         pthread_mutex_t lock;       /* guards the file and changes of full */
@@ -169,6 +172,9 @@ struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume);
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
 
+/* The most that may be dirty now. Where the limit has grown for a GPU, half of what the GPU reaches:
+ * the rest is for what it makes of that, and what it cannot reach is work for the processors. */
+uint64_t bale_volume_dirty_limit(const struct bale_volume *volume);
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
 void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
 /* For the flusher: waits for a kick, at most that long. False: the flusher is to end. */

@@ -45,7 +45,7 @@ static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
     uint64_t own = atomic_load(&volume->unevictable_of[user % BALE_TURNS]);
 
     return dirty > 0 &&
-           (exceeds(dirty, own, length, atomic_load(&volume->dirty_limit)) ||
+           (exceeds(dirty, own, length, bale_volume_dirty_limit(volume)) ||
             exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 

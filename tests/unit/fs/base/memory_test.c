@@ -57,8 +57,8 @@ static bool is_mapped(void *start)
     return mincore(start, STEP, pages) == 0;
 }
 
-/* Steps are pinned as they are first used, and as many again; trim leaves them alone, and destroy
- * as well. */
+/* A quarter of the cap is pinned before it is used, and later a quarter more than was used; trim
+ * leaves it alone, and destroy as well. */
 static void test_pinning(void)
 {
     struct bale_memory *memory;
@@ -66,19 +66,21 @@ static void test_pinning(void)
 
     sem_init(&pins.done, 0, 0);
     CHECK_EQ(bale_memory_create(4 * STEP, &memory), 0);
-    uint8_t *first = bale_memory_allocate(memory, STEP / 2);
     bale_memory_pin_begin(memory, false, pin, &pins);
     sem_wait(&pins.done);
-    uint8_t *second = bale_memory_allocate(memory, STEP);
+    CHECK_EQ(atomic_load(&pins.count), 1);
+    uint8_t *first = bale_memory_allocate(memory, STEP / 2);
+    uint8_t *second = bale_memory_allocate(memory, STEP / 4 * 5);
     sem_wait(&pins.done);
     sem_wait(&pins.done);
     CHECK_EQ(atomic_load(&pins.count), 3);
+    CHECK_EQ_U(bale_memory_pinned(memory), 3 * STEP);
     for (int i = 0; i < 3; i++)
         CHECK(pins.starts[i] == first + (size_t)i * STEP && pins.sizes[i] == STEP);
     first[0] = 1;
     second[STEP - 1] = 2;
     bale_memory_free(memory, first, STEP / 2);
-    bale_memory_free(memory, second, STEP);
+    bale_memory_free(memory, second, STEP / 4 * 5);
     bale_memory_trim(memory);
     CHECK_EQ(first[0], 1);
     CHECK_EQ(second[STEP - 1], 2);

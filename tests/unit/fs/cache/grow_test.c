@@ -92,10 +92,66 @@ static void grows(void)
     unlink(path);
 }
 
+static int pin(void *arg, void *start, size_t size)
+{
+    (void)arg;
+    (void)start;
+    (void)size;
+    return BALE_OK;
+}
+
+static void wait_for_pins(const struct bale_volume *volume, uint64_t bytes)
+{
+    while (bale_memory_pinned(volume->memory) < bytes)
+        usleep(1000);
+}
+
+/* The flusher has it grow once half of it is pinned, not before. */
+static void grows_when_used(void)
+{
+    struct bale_volume *volume = make_volume(0, -1);
+    uint64_t cap = bale_memory_cap(volume->memory);
+
+    bale_memory_pin_begin(volume->memory, false, pin, NULL);
+    wait_for_pins(volume, cap / 4);
+    bale_volume_grow_if_due(volume);
+    CHECK(!atomic_load(&volume->grow_begun));
+    void *block = bale_memory_allocate(volume->memory, cap / 2);
+    CHECK(block != NULL);
+    while (!atomic_load(&volume->grow_begun))
+        usleep(1000);
+    bale_memory_free(volume->memory, block, cap / 2);
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+}
+
+/* What may be dirty follows what is pinned, from the limit as it was before up to the one it has
+ * grown to. */
+static void dirty_follows_pins(void)
+{
+    static const struct {
+        uint64_t before, limit, expected; /* 4 units are pinned */
+    } cases[] = {
+        {UNIT, UNIT, UNIT},     {UNIT, 4 * UNIT, 2 * UNIT}, {3 * UNIT, 4 * UNIT, 3 * UNIT},
+        {UNIT / 2, UNIT, UNIT}, {2 * UNIT, UNIT, UNIT}, /* a full store has lowered it */
+    };
+    struct bale_volume *volume = make_volume(4 * UNIT, -1);
+
+    bale_memory_pin_begin(volume->memory, true, pin, NULL);
+    wait_for_pins(volume, 4 * UNIT);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        volume->dirty_limit_before = cases[i].before;
+        atomic_store(&volume->dirty_limit, cases[i].limit);
+        CHECK_EQ_U(bale_volume_dirty_limit(volume), cases[i].expected);
+    }
+    CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+}
+
 int main(void)
 {
     claims();
     goes_without();
     grows();
+    grows_when_used();
+    dirty_follows_pins();
     return check_result();
 }
