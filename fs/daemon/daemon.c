@@ -8,6 +8,10 @@
 #include "fs/daemon/log_file.h"
 #include "fs/daemon/state.h"
 
+/* So long mount waits for a GPU to open, at most. On an idle machine that takes a third of it. Beside
+ * programs that write already it would take twice as long, and until then they write at a third of
+ * the speed. */
+#define OPENING_MS 1000u
 #define MAPPED_LEAST (64 << 10) /* blocks of the heap that are a mapping of their own */
 
 static void warn_of_reach(const struct bale_daemon *d)
@@ -62,8 +66,8 @@ int bale_daemon_serve(const struct bale_mount_options *options, struct bale_reas
                  bale_store_abilities(d->mount.store)->text);
         report_notices(d);
         warn_of_reach(d);
+        bale_volume_wait_gpu(d->mount.volume, OPENING_MS);
         ready(arg);
-        bale_volume_open_gpu(d->mount.volume); /* takes seconds; the mount is usable meanwhile */
         bale_daemon_wait(d);
     } else if (why->text[0] == '\0') {
         bale_reason_set(why, "%s: cannot be mounted: %s: see the log", options->store,

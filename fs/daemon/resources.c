@@ -1,12 +1,15 @@
 #include "fs/daemon/resources.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "fs/fuse/ops.h"
 #include "kernels/engine/engine.h"
 
 #define DESCRIPTORS_MOST 1048576u
 #define DESCRIPTORS_FEW 256u
+#define TABLE 4096u
 #define NODES_MOST 65536u
 #define OWN_MOST 4096u
 #define DIRECTORIES_SHARE 16u /* at most one sixteenth of the memory cap */
@@ -30,9 +33,24 @@ static unsigned raised_limit(void)
     return (unsigned)(limit.rlim_cur < DESCRIPTORS_MOST ? limit.rlim_cur : DESCRIPTORS_MOST);
 }
 
+/* Has the kernel make the table of descriptors as large as most mounts need it. Where there are
+ * several threads, the open that makes it larger waits for all processors (RCU), for some 20 ms. */
+static void make_table(unsigned limit)
+{
+    int fd = open("/", O_PATH | O_CLOEXEC);
+    int last = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, (limit < TABLE ? limit : TABLE) - 1);
+
+    if (last >= 0)
+        close(last);
+    if (fd >= 0)
+        close(fd);
+}
+
 struct bale_descriptors bale_descriptors_raise(void)
 {
     unsigned limit = raised_limit();
+
+    make_table(limit);
     unsigned own = limit / 8 < OWN_MOST ? limit / 8 : OWN_MOST;
     struct bale_descriptors descriptors = {
         .nodes = limit / 4 < NODES_MOST ? limit / 4 : NODES_MOST,

@@ -13,7 +13,8 @@ struct bale_descriptors {
     unsigned ahead; /* containers that listings open ahead */
 };
 
-/* Raises the limit of open descriptors as far as that is allowed, and divides them up. */
+/* Raises the limit of open descriptors as far as that is allowed, and divides them up. Before there
+ * are threads. */
 struct bale_descriptors bale_descriptors_raise(void);
 
 /* How many open directories are kept open, with a batch of entries each, at a memory cap in

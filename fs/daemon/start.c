@@ -244,6 +244,8 @@ int bale_daemon_start(struct bale_daemon *d)
     if (err == BALE_OK)
         err = create_volume(d);
     if (err == BALE_OK)
+        bale_volume_open_gpu(mount->volume); /* while the mount is made */
+    if (err == BALE_OK)
         err = create_parts(d, &descriptors);
     if (err == BALE_OK)
         err = clear_mountpoint(d);

@@ -17,6 +17,7 @@ void bale_plugin_set_environment(void)
 {
     (void)setenv("CUDA_CACHE_DISABLE", "1", false);
     (void)setenv("CUDA_MPS_CLIENT_PRIORITY", "1", false);
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", "4", false);
 }
 
 /* The path of the plug-in relative to an installed program; false: the program's path is

@@ -159,6 +159,17 @@ rm -f "$mnt/t0/under_way"
 "$model" compare "$mnt" "$plain" || fail "after the kill"
 mount_down "$mnt"
 
+# --- mount ends when it is open, and also when it never opens
+for faults in slow=200000 open-hangs; do
+    BALE_FAKE_GPU=$faults "$BALEFS" mount -o memory=256M "$store" "$mnt" 2>>"$work/err" || fail "$faults: mount"
+    used=$(gpu used)
+    "$BALEFS" umount "$mnt" || fail "$faults: umount"
+    case $faults in
+    slow=*) [ "$used" = True ] || fail "$faults: mount has not waited" ;;
+    *) [ "$used" = False ] || fail "$faults: it is open" ;;
+    esac
+done
+
 # --- it cannot be opened: the mount works, and the log says why
 # refused FAULTS OPTIONS REASON
 refused() {
@@ -173,8 +184,9 @@ refused() {
 }
 refused open engine=gpu ' warning: GPU: no device: BALE_FAKE_GPU says so'
 refused open engine=auto ' info: GPU: no device: BALE_FAKE_GPU says so'
-refused environment engine=gpu ' warning: GPU: cache disabled 1, priority 1'
-CUDA_CACHE_DISABLE=0 CUDA_MPS_CLIENT_PRIORITY=0 refused environment engine=gpu ' warning: GPU: cache disabled 0, priority 0'
+refused environment engine=gpu ' warning: GPU: cache disabled 1, priority 1, queues 4'
+CUDA_CACHE_DISABLE=0 CUDA_MPS_CLIENT_PRIORITY=0 CUDA_DEVICE_MAX_CONNECTIONS=2 refused environment engine=gpu \
+    ' warning: GPU: cache disabled 0, priority 0, queues 2'
 cp "$old" "$beside"
 refused "" engine=gpu ' warning: GPU: libbalefs_cuda.so: is of another version of balefs: its interface is 0, not [0-9]*'
 echo "no library" >"$beside"

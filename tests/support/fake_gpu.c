@@ -73,9 +73,10 @@ static int say_environment(struct bale_reason *why)
 {
     const char *cache = getenv("CUDA_CACHE_DISABLE");
     const char *priority = getenv("CUDA_MPS_CLIENT_PRIORITY");
+    const char *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 
-    bale_reason_set(why, "cache disabled %s, priority %s", cache ? cache : "no",
-                    priority ? priority : "no");
+    bale_reason_set(why, "cache disabled %s, priority %s, queues %s", cache ? cache : "no",
+                    priority ? priority : "no", queues ? queues : "no");
     return BALE_E_ENGINE;
 }
 
