@@ -14,14 +14,21 @@
 
 static void batch_item_done(struct bale_item *item);
 
+/* Whether the workers must not leave anything: while the GPU is being opened, and until one of them
+ * has shown what such an item takes, without which a slow GPU would go unnoticed. */
+static bool needs_workers(struct bale_dispatch *d, unsigned work)
+{
+    return d->options.choice == BALE_ENGINE_AUTO &&
+           (d->wait_ns > 0 || atomic_load(&d->costs.cpu[work]) == 0);
+}
+
 /* While a batch is in flight the workers leave the next one to grow to its full size and take
  * the rest. If the GPU gets all items of the kind they leave everything: the CPUs have enough to
- * do then. While the GPU is being opened they leave nothing. Under the lock. */
+ * do then. Under the lock. */
 static void set_reserve(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->queue->offered[work];
-    bool opens = d->wait_ns > 0 && d->options.choice == BALE_ENGINE_AUTO;
-    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0 && !opens;
+    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0 && !needs_workers(d, work);
     uint64_t before = offered->reserved;
 
     offered->reserved = 0;

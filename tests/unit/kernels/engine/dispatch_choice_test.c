@@ -284,6 +284,35 @@ static void test_expected(void)
     }
 }
 
+/* While a GPU that is slow has a batch, a worker finds out what the next items take. */
+static void test_workers_measure(void)
+{
+    enum { LIST = 4 };
+    unsigned work = bale_work(BALE_ITEM_ENCODE, BALE_CODEC_LZ4, 0);
+    struct piece pieces[LIST];
+    struct rig rig;
+    sem_t finished;
+
+    sem_init(&finished, 0, 0);
+    rig_open(&rig, "any,delay=2000000", (struct bale_dispatch_options){.threads = 1});
+    struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+    atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
+    atomic_store(&d->busy.busy, true);
+    for (int i = 0; i < LIST; i++) {
+        piece_make(&pieces[i], BALE_PRIORITY_NORMAL, &finished);
+        bale_engine_submit(rig.engine, &pieces[i].item);
+    }
+    for (int i = 0; i < LIST; i++)
+        sem_wait(&finished);
+    CHECK(rig_stats(&rig).gpu.items >= 1);
+    CHECK(rig_stats(&rig).cpu.items >= 1);
+    CHECK(atomic_load(&d->costs.cpu[work]) > 0);
+    rig_stop(&rig);
+    for (int i = 0; i < LIST; i++)
+        piece_free(&pieces[i]);
+    sem_destroy(&finished);
+}
+
 /* A GPU that is not open is opened with a trial if the CPUs are busy, or if they would need longer
  * than that takes; the rest is theirs meanwhile. */
 static void test_closed(void)
@@ -430,6 +459,7 @@ int main(int argc, char **argv)
     test_again();
     test_busy();
     test_expected();
+    test_workers_measure();
     test_closed();
     test_background();
     test_again_and_failed();
