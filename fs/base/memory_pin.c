@@ -9,8 +9,8 @@
 
 /* Whether to pin another step. A quarter of the cap, 256 MiB at most, is pinned before anything is
  * used, so that a burst finds it so, and later a quarter more than was ever allocated: not more,
- * for while the driver pins, batches wait. Pinned memory stays resident, used or not, so it must leave room for
- * what is counted elsewhere. Under the lock. */
+ * for while the driver pins, batches wait. Pinned memory stays resident, used or not, so it must
+ * leave room for what is counted elsewhere. Under the lock. */
 static bool wants_pin_step(const struct bale_memory *memory)
 {
     uint64_t least = memory->cap / 4 < PIN_UNUSED ? memory->cap / 4 : PIN_UNUSED;

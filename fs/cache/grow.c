@@ -26,7 +26,7 @@ void bale_volume_grow(struct bale_volume *volume)
              (unsigned long long)atomic_load(&volume->dirty_limit) >> 20);
 }
 
-/* To reserve space takes a second where that means zeroing it. */
+/* A job, since to reserve space takes a second where that means zeroing it. */
 static void grow_job(struct bale_job *job, struct bale_scratch *scratch)
 {
     (void)scratch;
@@ -35,10 +35,8 @@ static void grow_job(struct bale_job *job, struct bale_scratch *scratch)
 
 void bale_volume_grow_if_due(struct bale_volume *volume)
 {
-    if (atomic_load(&volume->grow_begun) ||
-        bale_memory_pinned(volume->memory) < bale_memory_cap(volume->memory) / 2)
+    if (!atomic_load(&volume->has_gpu) || atomic_exchange(&volume->grow_begun, true))
         return;
-    atomic_store(&volume->grow_begun, true);
     volume->grow_job.run = grow_job;
     bale_pool_submit(volume->pool, &volume->grow_job);
 }

@@ -9,8 +9,7 @@
  * of the memory. Any thread, once; makes system calls on the store. */
 void bale_volume_grow(struct bale_volume *volume);
 
-/* The same on the pool, once half of the cap is pinned for a GPU, because so much is used. For the
- * flusher. */
+/* The same on the pool, once a GPU is open. The flusher calls it again and again. */
 void bale_volume_grow_if_due(struct bale_volume *volume);
 
 #endif

@@ -47,6 +47,7 @@ static void gpu_opened(void *arg)
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
     bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
+    atomic_store(&volume->has_gpu, true);
 }
 
 /* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */

@@ -43,7 +43,8 @@ struct bale_volume {
     uint64_t dirty_limit_before;                         /* as it was before it grew; constant */
     int claim;                                           /* bale_memory_claim's descriptor, or -1 */
     struct bale_job grow_job;
-    atomic_bool grow_begun; /* set by the flusher */
+    atomic_bool has_gpu; /* set when it opens */
+    atomic_bool grow_begun;
 
     struct {
         pthread_mutex_t lock;       /* guards the file and changes of full */
