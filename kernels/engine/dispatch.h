@@ -22,7 +22,8 @@ struct bale_dispatch_options {
     bool untrusted_store, untrusted_input;
     const char *plugin; /* the file argument of bale_plugin_load */
     /* The GPU engine is open. Called once at most, on the thread that opened it, with no lock
-     * held, and before bale_dispatch_wait and destroy return. NULL: it is tried once only. */
+     * held, and before destroy and a bale_dispatch_wait that found it open return. NULL: it is
+     * tried once only. */
     void (*opened)(void *arg);
     void *arg;
 };

@@ -14,12 +14,13 @@
 
 static void batch_item_done(struct bale_item *item);
 
-/* Whether the workers must not leave anything: while the GPU is being opened, and until one of them
- * has shown what such an item takes, without which a slow GPU would go unnoticed. */
-static bool needs_workers(struct bale_dispatch *d, unsigned work)
+/* Whether the workers leave no items for the next batch: while the GPU is being opened, and until
+ * both sides have shown what such items take. */
+static bool shares_all(struct bale_dispatch *d, unsigned work)
 {
     return d->options.choice == BALE_ENGINE_AUTO &&
-           (d->wait_ns > 0 || atomic_load(&d->costs.cpu[work]) == 0);
+           (d->wait_ns > 0 || d->costs.batch[work].batches == 0 ||
+            atomic_load(&d->costs.cpu[work]) == 0);
 }
 
 /* While a batch is in flight the workers leave the next one to grow to its full size and take
@@ -28,7 +29,7 @@ static bool needs_workers(struct bale_dispatch *d, unsigned work)
 static void set_reserve(struct bale_dispatch *d, unsigned work)
 {
     struct bale_offered *offered = &d->queue->offered[work];
-    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0 && !needs_workers(d, work);
+    bool in_use = atomic_load(&d->in_use) && d->batches_of[work] > 0 && !shares_all(d, work);
     uint64_t before = offered->reserved;
 
     offered->reserved = 0;

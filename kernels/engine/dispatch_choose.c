@@ -6,8 +6,8 @@
 /* Less than this in the background is no work for a GPU: a batch costs the CPUs time as well. */
 #define BACKGROUND_BYTES ((uint64_t)2 << 20)
 /* Costs that are older are not trusted, because the device may have been shared when they were
- * measured. After a trial that finds the GPU slow the next one comes soon, since memory may have
- * been pinned at the time, when the driver does little else; each further one doubles the time. */
+ * measured. After a trial that finds the GPU slow the next one comes soon, since the CPUs may have
+ * kept it waiting; each further one doubles the time. */
 #define TRUST_NS ((uint64_t)10 * 1000000000u)
 #define TRUST_SLOW_NS ((uint64_t)100 * 1000000u)
 #define TRUST_MOST_NS (32 * TRUST_NS)
@@ -87,6 +87,15 @@ static uint64_t share_of_closed(struct bale_dispatch *d, unsigned work, uint64_t
     return bale_is_busy(&d->busy) || ns < cpu_ns(d) ? TRY_BYTES : 0;
 }
 
+/* Everything; but a GPU that was not measured gets one batch at a time, and a worker a part, until one
+ * has shown what such items take. */
+static uint64_t share_of_wanted(const struct bale_dispatch *d, unsigned work, uint64_t bytes)
+{
+    if (d->costs.batch[work].batches == 0 && d->batches_of[work] > 0)
+        return 0;
+    return atomic_load(&d->costs.cpu[work]) > 0 ? bytes : bytes / 2;
+}
+
 uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_t bytes)
 {
     if (d->options.choice == BALE_ENGINE_GPU)
@@ -94,7 +103,7 @@ uint64_t bale_dispatch_gpu_share(struct bale_dispatch *d, unsigned work, uint64_
     if (d->wait_ns > 0)
         return share_of_closed(d, work, bytes);
     if (bale_dispatch_wants_offered(d, work))
-        return bytes;
+        return share_of_wanted(d, work, bytes);
     if (is_stale(d, work))
         return bytes >= TRY_BYTES && d->batches_of[work] == 0 ? TRY_BYTES : 0;
     if (d->costs.batch[work].batches == 0)
@@ -109,7 +118,8 @@ void bale_dispatch_batch_begins(struct bale_dispatch *d, struct bale_batch *batc
     d->gpu->stats(d->device, &stats);
     batch->warming = !stats.open;
     batch->stale = is_stale(d, batch->work);
-    batch->pins = atomic_load(&d->pins_begun) - atomic_load(&d->pins);
+    batch->slowed = atomic_load(&d->pins) > 0;
+    batch->pinned = stats.pinned;
     batch->begin_ns = bale_clock_ns();
     atomic_store(&d->tried_ns[batch->work], batch->begin_ns);
 }
@@ -125,16 +135,24 @@ static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promisi
     return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
 }
 
-/* Whether a large batch would beat all CPUs. That stays as it was taken to be while it is unknown
- * what they need; and a batch beside which memory was pinned, when the driver does little else, is
- * no bad news. */
-static bool is_promising(struct bale_dispatch *d, const struct bale_batch *batch)
+/* Whether memory was pinned beside the batch: then the driver does little else. Under the lock. */
+static bool was_slowed(struct bale_dispatch *d, const struct bale_batch *batch)
 {
-    double gpu = bale_costs_batch_ns(&d->costs, batch->work, LARGE_BYTES);
-    double cpus = CPU_PART * bale_costs_cpu_ns(&d->costs, batch->work, LARGE_BYTES) / d->threads;
-    bool unsure = cpus == 0 || atomic_load(&d->pins_begun) != batch->pins;
+    struct bale_gpu_stats stats;
 
-    return gpu < cpus || (unsure && atomic_load(&d->promising[batch->work]));
+    d->gpu->stats(d->device, &stats);
+    return batch->slowed || atomic_load(&d->pins) > 0 || stats.pinned != batch->pinned;
+}
+
+/* Whether a large batch would beat all CPUs. What was taken to be so stays so while it is unknown
+ * what the CPUs need, or as long as only slowed batches say something else. */
+static bool is_promising(struct bale_dispatch *d, unsigned work)
+{
+    double gpu = bale_costs_batch_ns(&d->costs, work, LARGE_BYTES);
+    double cpus = CPU_PART * bale_costs_cpu_ns(&d->costs, work, LARGE_BYTES) / d->threads;
+    bool unsure = cpus == 0 || d->slowed[work];
+
+    return gpu < cpus || (unsure && atomic_load(&d->promising[work]));
 }
 
 void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
@@ -148,12 +166,17 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     }
     if (batch->unable == batch->count)
         return;
-    if (batch->stale)
+    bool slowed = was_slowed(d, batch);
+    bool known = d->costs.batch[work].batches > 0 && !d->slowed[work] && !batch->stale;
+    if (slowed && known)
+        return;
+    if (!known)
         bale_costs_forget(&d->costs, work);
+    d->slowed[work] = slowed;
     /* Items that the CPU has to do again cost its time as well. */
     ns += (uint64_t)bale_costs_cpu_ns(&d->costs, work, batch->bytes * batch->failed / batch->count);
     bale_costs_batch(&d->costs, work, batch->in_flight, ns);
-    bool promising = is_promising(d, batch);
+    bool promising = is_promising(d, work);
     if (promising || batch->stale || atomic_load(&d->promising[work]))
         atomic_store(&d->trust_ns[work], trust_after(d, work, promising));
     atomic_store(&d->promising[work], promising);

@@ -35,9 +35,10 @@ struct bale_batch {
     uint64_t bytes;     /* raw */
     uint64_t in_flight; /* bytes of this batch and of those before it that were not back */
     uint64_t begin_ns;
-    unsigned pins; /* the dispatcher's pins_begun as it began, without those under way */
-    bool warming;  /* the device has to be opened first, so the time is no measurement */
-    bool stale;    /* the measurements before it are too old to be averaged with */
+    uint64_t pinned; /* what the GPU engine had pinned as it began */
+    bool slowed;     /* and whether more was being pinned */
+    bool warming;    /* the device has to be opened first, so the time is no measurement */
+    bool stale;      /* the measurements before it are too old to be averaged with */
     struct bale_batch_item items[];
 };
 
@@ -68,7 +69,6 @@ struct bale_dispatch {
     int open_result;                      /* under the lock */
     struct bale_reason open_reason;       /* under the lock */
     atomic_uint pins;                     /* threads in the plug-in's pin */
-    atomic_uint pins_begun;               /* calls of it */
     struct bale_dispatch *next_abandoned; /* of dispatch_life.c's list */
 
     /* Written by the opener before it sets opened, and then only read. */
@@ -86,8 +86,9 @@ struct bale_dispatch {
     struct bale_costs costs;
     atomic_uint_fast64_t tried_ns[BALE_WORKS]; /* when a batch last began */
     atomic_uint_fast64_t trust_ns[BALE_WORKS]; /* how long after that the costs count */
-    atomic_bool promising[BALE_WORKS]; /* a large batch would beat all CPUs, or none is known */
-    atomic_uint decoded; /* kind of the last item to decode; BALE_WORKS: not for the GPU */
+    atomic_bool promising[BALE_WORKS]; /* a large batch would beat all CPUs; until measured: yes */
+    atomic_uint decoded;     /* kind of the last item to decode; BALE_WORKS: not for the GPU */
+    bool slowed[BALE_WORKS]; /* what is known of batches is of slowed ones; under the lock */
     struct bale_busy busy;
 
     /* Under the lock. */
@@ -137,9 +138,9 @@ bool bale_dispatch_wants_offered(struct bale_dispatch *dispatch, unsigned work);
 /* Looks whether the GPU is open, and else how long opening it will take. Under the lock. */
 void bale_dispatch_look(struct bale_dispatch *dispatch);
 
-/* How many of the offered bytes become a batch: all if the GPU engine would finish them before
- * the CPU engine finishes everything that is offered, or if it gets all items of the kind; as
- * many as a trial takes if the costs are unknown or old; else 0. A GPU that is not open gets no
+/* How many of the offered bytes become a batch: all if it gets all items of the kind (of unmeasured
+ * ones less), or if the GPU engine would finish them before the CPU engine finishes everything that
+ * is offered; as many as a trial takes if the costs are unknown or old; else 0. A GPU that is not open gets no
  * more than a trial, which opens it: if the CPUs are busy, or need longer than that takes for what
  * is offered. Under the lock. */
 uint64_t bale_dispatch_gpu_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);

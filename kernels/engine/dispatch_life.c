@@ -347,7 +347,6 @@ int bale_dispatch_pin(struct bale_engine *engine, void *memory, size_t size)
     struct bale_dispatch *d = bale_dispatch_of(engine);
 
     atomic_fetch_add(&d->pins, 1);
-    atomic_fetch_add(&d->pins_begun, 1);
     int err = d->gpu->pin(d->device, memory, size);
     atomic_fetch_sub(&d->pins, 1); /* from here on d may be gone */
     return err;

@@ -248,7 +248,8 @@ static void test_busy(void)
 }
 
 /* A GPU is taken to be worth it until it was measured, which needs the cost on the CPUs as well, and
- * beside no memory that is being pinned. */
+ * beside no memory that is being pinned. Till then it has one batch at a time, and leaves a part to a
+ * worker of unknown cost. */
 static void test_expected(void)
 {
     static const struct {
@@ -259,9 +260,11 @@ static void test_expected(void)
         {true, true, false, true},
         {true, false, true, true},
     };
+    static uint8_t memory[PIECE];
     unsigned work = bale_work(BALE_ITEM_DECODE, BALE_CODEC_LZ4, 0);
 
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        uint64_t all = cases[i].cpu_known ? PIECE : PIECE / 2;
         struct rig rig;
 
         rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
@@ -269,19 +272,49 @@ static void test_expected(void)
         struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
         atomic_store(&d->busy.updated_ns, UINT64_MAX / 2); /* nobody looks */
         atomic_store(&d->busy.busy, true);
-        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), PIECE);
         if (cases[i].cpu_known)
             bale_costs_cpu(&d->costs, work, PIECE, PIECE);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), all);
+        d->batches_of[work] = 1;
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), 0);
         atomic_store(&d->pins, cases[i].pins_before);
-        atomic_fetch_add(&d->pins_begun, cases[i].pins_before);
         bale_dispatch_batch_begins(d, &batch);
-        atomic_fetch_add(&d->pins_begun, cases[i].pins_meanwhile);
+        atomic_store(&d->pins, 0);
+        if (cases[i].pins_meanwhile)
+            CHECK_EQ(bale_dispatch_pin(rig.engine, memory, sizeof memory), BALE_OK);
         batch.begin_ns -= 1000000000000;
         bale_dispatch_learn(d, &batch);
-        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), cases[i].promising ? PIECE : 0);
-        atomic_store(&d->pins, 0);
+        CHECK_EQ_U(bale_dispatch_gpu_share(d, work, PIECE), cases[i].promising ? all : 0);
+        d->batches_of[work] = 0;
         rig_stop(&rig);
     }
+}
+
+/* A batch beside which memory is pinned says nothing where others did, and what the first ones said is
+ * forgotten with the first other one. */
+static void test_slowed(void)
+{
+    unsigned work = bale_work(BALE_ITEM_DECODE, BALE_CODEC_LZ4, 0);
+    struct rig rig;
+
+    rig_open(&rig, "any", (struct bale_dispatch_options){.threads = 1});
+    struct bale_dispatch *d = (struct bale_dispatch *)rig.engine;
+    struct bale_batch batch = {.dispatch = d, .work = work, .count = 1, .bytes = PIECE};
+    const struct bale_cost_batch *costs = &d->costs.batch[work];
+    bale_costs_cpu(&d->costs, work, PIECE, PIECE);
+    for (int i = 0; i < 4; i++) {
+        bool slowed = i % 2 == 0;
+        atomic_store(&d->pins, slowed);
+        bale_dispatch_batch_begins(d, &batch);
+        batch.stale = false;
+        batch.begin_ns -= slowed ? 1000000000000 : 0;
+        bale_dispatch_learn(d, &batch);
+        atomic_store(&d->pins, 0);
+        CHECK_EQ_U(costs->batches, i < 3 ? 1 : 2);
+        CHECK_EQ(costs->ns > 500000000000, i == 0);
+        CHECK(atomic_load(&d->promising[work]));
+    }
+    rig_stop(&rig);
 }
 
 /* While a GPU that is slow has a batch, a worker finds out what the next items take. */
@@ -459,6 +492,7 @@ int main(int argc, char **argv)
     test_again();
     test_busy();
     test_expected();
+    test_slowed();
     test_workers_measure();
     test_closed();
     test_background();
