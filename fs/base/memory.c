@@ -20,7 +20,8 @@ static uint8_t *map_arena(uint64_t room)
 
     if (arena == MAP_FAILED)
         return NULL;
-    /* Huge pages: they are pinned in a fraction of the time, and their first use costs less. */
+    /* Huge pages: they are pinned in a fraction of the time, and their first use costs less. Of one
+     * that is given back in part the kernel takes that part when it needs memory. */
     (void)madvise(arena, room, MADV_HUGEPAGE);
     return arena;
 }

@@ -5,7 +5,7 @@
 #include "kernels/base/thread.h"
 
 #define PIN_STEP ((uint64_t)32 << 20)
-#define PIN_UNUSED ((uint64_t)256 << 20)
+#define PIN_AHEAD ((uint64_t)256 << 20)
 
 /* Whether to pin another step. A quarter of the cap, 256 MiB at most, is pinned before anything is
  * used, so that a burst finds it so, and later a quarter more than was ever allocated: not more,
@@ -13,7 +13,7 @@
  * leave room for what is counted elsewhere. Under the lock. */
 static bool wants_pin_step(const struct bale_memory *memory)
 {
-    uint64_t least = memory->cap / 4 < PIN_UNUSED ? memory->cap / 4 : PIN_UNUSED;
+    uint64_t least = memory->cap / 4 < PIN_AHEAD ? memory->cap / 4 : PIN_AHEAD;
     uint64_t used = memory->high + memory->high / 4;
 
     return (memory->pin_all || memory->pinned < (used > least ? used : least)) &&

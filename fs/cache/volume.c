@@ -47,7 +47,8 @@ static void gpu_opened(void *arg)
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
     bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
-    atomic_store(&volume->has_gpu, true);
+    atomic_store(&volume->gpu_opened, true);
+    bale_volume_kick(volume); /* to grow */
 }
 
 /* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */
@@ -174,7 +175,7 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .memory_used = bale_memory_used(volume->memory),
         .cached = atomic_load(&volume->stats.cached),
         .dirty = atomic_load(&volume->dirty),
-        .dirty_limit = atomic_load(&volume->dirty_limit),
+        .dirty_limit = bale_volume_dirty_limit(volume),
         .read_hits = atomic_load(&volume->stats.read_hits),
         .read_misses = atomic_load(&volume->stats.read_misses),
         .commits = atomic_load(&volume->stats.commits),

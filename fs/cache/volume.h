@@ -86,7 +86,7 @@ void bale_volume_thaw(struct bale_volume *volume);
 
 struct bale_volume_stats {
     uint64_t memory_cap, memory_used;
-    uint64_t cached, dirty, dirty_limit; /* bytes */
+    uint64_t cached, dirty, dirty_limit; /* bytes; the limit as it is now */
     uint64_t files;                      /* open or dirty */
     uint64_t read_hits, read_misses;     /* extents */
     uint64_t commits, syncs, items, errors;

@@ -39,11 +39,13 @@ struct bale_volume {
     uint64_t age_ms;
     uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
     uint64_t stream_ms;    /* how long the flush of a stream takes more */
-    atomic_uint_fast64_t unevictable_limit, dirty_limit; /* grow with the memory's cap (grow.h) */
-    uint64_t dirty_limit_before;                         /* as it was before it grew; constant */
-    int claim;                                           /* bale_memory_claim's descriptor, or -1 */
+    /* What the reserve backs; what may be dirty now says bale_volume_dirty_limit. Both grow with the
+     * memory's cap (grow.h). */
+    atomic_uint_fast64_t unevictable_limit, dirty_limit;
+    uint64_t dirty_limit_before; /* as it was before it grew; constant */
+    int claim;                   /* bale_memory_claim's descriptor, or -1 */
     struct bale_job grow_job;
-    atomic_bool has_gpu; /* set when it opens */
+    atomic_bool gpu_opened;
     atomic_bool grow_begun;
 
     struct {

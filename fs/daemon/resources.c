@@ -9,7 +9,7 @@
 
 #define DESCRIPTORS_MOST 1048576u
 #define DESCRIPTORS_FEW 256u
-#define TABLE 4096u
+#define TABLE_MOST 4096u
 #define NODES_MOST 65536u
 #define OWN_MOST 4096u
 #define DIRECTORIES_SHARE 16u /* at most one sixteenth of the memory cap */
@@ -38,7 +38,8 @@ static unsigned raised_limit(void)
 static void make_table(unsigned limit)
 {
     int fd = open("/", O_PATH | O_CLOEXEC);
-    int last = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, (limit < TABLE ? limit : TABLE) - 1);
+    int last =
+        fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, (limit < TABLE_MOST ? limit : TABLE_MOST) - 1);
 
     if (last >= 0)
         close(last);

@@ -244,11 +244,11 @@ int bale_daemon_start(struct bale_daemon *d)
     if (err == BALE_OK)
         err = create_volume(d);
     if (err == BALE_OK)
-        bale_volume_open_gpu(mount->volume); /* while the mount is made */
-    if (err == BALE_OK)
         err = create_parts(d, &descriptors);
     if (err == BALE_OK)
         err = clear_mountpoint(d);
+    if (err == BALE_OK)
+        bale_volume_open_gpu(mount->volume); /* on its own thread, while the kernel mounts */
     if (err == BALE_OK)
         err = bale_session_create(mount, d->options, &d->trust, d->mountpoint, d->signals.ended,
                                   &d->session, d->why);

@@ -53,6 +53,7 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
     unsigned device =
         engine->several_nodes ? atomic_fetch_add(&engine->pins, 1) % engine->device_count : 0;
     void *before = bale_driver_context();
+    uint64_t begun;
     bool now;
     int err = BALE_OK;
 
@@ -65,6 +66,7 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
     (void)madvise(memory, size, MADV_HUGEPAGE);
     (void)madvise(memory, size, MADV_POPULATE_WRITE);
     pthread_mutex_lock(&engine->pinning);
+    begun = bale_clock_ns();
     /* Else it is pinned with the next context, or behind what was pinned for the last one. */
     now = engine->is_pinned && engine->pinned.usable == engine->pinned.count;
     if (now)
@@ -78,6 +80,9 @@ static int plugin_pin(struct bale_engine *handle, void *memory, size_t size)
         note_pinned(engine);
     pthread_mutex_unlock(&engine->pinning);
     bale_driver_set_context(before);
+    /* Where all of the memory is pinned, used or not. Else batches wait for what is pinned. */
+    if (engine->options.insist)
+        bale_cuda_yield_to_batches(engine, bale_clock_ns() - begun);
     return err;
 }
 

@@ -113,7 +113,7 @@ static void grows_for_gpu(void)
 
     bale_volume_grow_if_due(volume);
     CHECK(!atomic_load(&volume->grow_begun));
-    atomic_store(&volume->has_gpu, true);
+    atomic_store(&volume->gpu_opened, true);
     while (!atomic_load(&volume->grow_begun))
         usleep(1000);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
