@@ -175,8 +175,8 @@ struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume);
 
 /* ---- Pressure -------------------------------------------------------------------------------- */
 
-/* The most that may be dirty now. Where the limit has grown for a GPU, half of what the GPU reaches:
- * the rest is for what it makes of that, and what it cannot reach is work for the processors. */
+/* The most that may be dirty now. Where the limit has grown for a GPU, half of what is pinned: the
+ * rest is for what the GPU makes of it, and what lies elsewhere is work for the processors. */
 uint64_t bale_volume_dirty_limit(const struct bale_volume *volume);
 bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
 void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */

@@ -8,8 +8,9 @@
 #include "fs/daemon/log_file.h"
 #include "fs/daemon/state.h"
 
-/* So long mount waits for a GPU to open, at most. That takes 0.3 s on an idle machine. Beside programs
- * that write already it would take twice as long, in which they had a third of the speed. */
+/* So long mount waits for a GPU to open, at most. That takes 0.3 s on an idle machine. Beside
+ * programs that write already it would take twice as long, in which they had a third of the
+ * speed. */
 #define OPENING_MS 1000u
 #define MAPPED_LEAST (64 << 10) /* blocks of the heap that are a mapping of their own */
 

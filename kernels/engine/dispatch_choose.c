@@ -87,8 +87,8 @@ static uint64_t share_of_closed(struct bale_dispatch *d, unsigned work, uint64_t
     return bale_is_busy(&d->busy) || ns < cpu_ns(d) ? TRY_BYTES : 0;
 }
 
-/* Everything; but a GPU that was not measured gets one batch at a time, and a worker a part, until one
- * has shown what such items take. */
+/* Everything; but a GPU that was not measured gets one batch at a time, and half is left to the
+ * workers until one has shown what such items take. */
 static uint64_t share_of_wanted(const struct bale_dispatch *d, unsigned work, uint64_t bytes)
 {
     if (d->costs.batch[work].batches == 0 && d->batches_of[work] > 0)

@@ -138,11 +138,11 @@ bool bale_dispatch_wants_offered(struct bale_dispatch *dispatch, unsigned work);
 /* Looks whether the GPU is open, and else how long opening it will take. Under the lock. */
 void bale_dispatch_look(struct bale_dispatch *dispatch);
 
-/* How many of the offered bytes become a batch: all if it gets all items of the kind (of unmeasured
- * ones less), or if the GPU engine would finish them before the CPU engine finishes everything that
- * is offered; as many as a trial takes if the costs are unknown or old; else 0. A GPU that is not open gets no
- * more than a trial, which opens it: if the CPUs are busy, or need longer than that takes for what
- * is offered. Under the lock. */
+/* How many of the offered bytes become a batch: all if it gets all items of the kind (fewer while
+ * they are not measured), or if the GPU engine would finish them before the CPU engine finishes
+ * everything that is offered; as many as a trial takes if the costs are unknown or old; else 0. A
+ * GPU that is not open gets no more than a trial, which opens it: if the CPUs are busy, or need
+ * longer than that takes for what is offered. Under the lock. */
 uint64_t bale_dispatch_gpu_share(struct bale_dispatch *dispatch, unsigned work, uint64_t bytes);
 
 /* Notes when and with what knowledge a batch begins. Without the lock, before the batch is

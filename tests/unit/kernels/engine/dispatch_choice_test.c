@@ -248,8 +248,8 @@ static void test_busy(void)
 }
 
 /* A GPU is taken to be worth it until it was measured, which needs the cost on the CPUs as well, and
- * beside no memory that is being pinned. Till then it has one batch at a time, and leaves a part to a
- * worker of unknown cost. */
+ * no pinning beside the batch. Till then it has one batch at a time, and half of the items while
+ * their cost on the CPUs is unknown. */
 static void test_expected(void)
 {
     static const struct {
@@ -290,8 +290,7 @@ static void test_expected(void)
     }
 }
 
-/* A batch beside which memory is pinned says nothing where others did, and what the first ones said is
- * forgotten with the first other one. */
+/* A batch beside which memory is pinned counts only until there is another one, which replaces it. */
 static void test_slowed(void)
 {
     unsigned work = bale_work(BALE_ITEM_DECODE, BALE_CODEC_LZ4, 0);
