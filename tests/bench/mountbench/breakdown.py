@@ -55,7 +55,7 @@ def record(system, work, frequency, action):
     """Runs action; samples by part."""
     out = work / "perf.data"
     perf = subprocess.Popen(["perf", "record", "-q", "-F", str(frequency), "--call-graph", "dwarf,16384", "-p",
-                             str(system.daemon.pid), "-o", str(out)], stdout=subprocess.DEVNULL,
+                             str(system.pids()[0]), "-o", str(out)], stdout=subprocess.DEVNULL,
                             stderr=subprocess.DEVNULL)
     time.sleep(0.5)
     try:

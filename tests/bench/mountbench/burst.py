@@ -1,5 +1,5 @@
 """Bursts: a job that writes once in a while, all at once. The same bytes at once after the mount, when everything is
-warm, and after a pause, each until synced."""
+warm, after a pause, and some seconds after another mount, each until synced."""
 
 import shutil
 import time
@@ -8,6 +8,7 @@ from .machine import drop_caches, touch_free
 from .measure import work_on
 
 WHAT = "burst of writes until synced"
+LATER = 5  # seconds after the last mount, or the pause if that is shorter
 
 
 def _burst(chain, system, keys, number):
@@ -33,9 +34,14 @@ def measure(chain, system, kind, source, jobs):
     times["warm"] = _burst(chain, system, keys, 2)
     time.sleep(chain.plan.pause)
     times[pause] = _burst(chain, system, keys, 3)
+    system.cold()
+    seconds = min(LATER, chain.plan.pause)
+    later = f"{seconds:g} s after the mount"
+    time.sleep(seconds)
+    times[later] = _burst(chain, system, keys, 4)
     system.stop()
     for name, done in times.items():
         chain.add(f"{WHAT}, {name}", detail, system, done)
-    for name in ("first after the mount", pause):
+    for name in ("first after the mount", later, pause):
         chain.results.add(f"burst {name}, against warm", detail, "of warm", system.name,
                           times["warm"][0] / times[name][0])

@@ -91,10 +91,7 @@ class System:
             self.stop()
         except Failed:
             subprocess.run(["umount", "-l", str(self.mnt)], stderr=subprocess.DEVNULL, check=False)
-            if self.daemon:
-                self.daemon.kill()
-                self.daemon.wait()
-                self.daemon = None
+            self.kill_daemon()
         if not is_mounted(self.mnt):
             self.remove_below()
             shutil.rmtree(self.work, ignore_errors=True)
@@ -139,6 +136,12 @@ class System:
         if path.exists():
             path.write_text(str(READ_AHEAD_KIB))
 
+    def kill_daemon(self):
+        if self.daemon:
+            self.daemon.kill()
+            self.daemon.wait()
+            self.daemon = None
+
     def end_daemon(self):
         if not self.daemon:
             return
@@ -178,6 +181,7 @@ class Balefs(System):
         self.options = [word for word in words if "=" in word.split(":")[0]]
         self.codec = next((word for word in words if word not in self.options), "auto")
         self.lossy = self.codec.startswith("cusz:")
+        self.pid = None
 
     def make(self):
         run(self.programs["balefs"], "init", "--codec", "auto" if self.lossy else self.codec, self.backing / "store")
@@ -202,28 +206,40 @@ class Balefs(System):
         return bound[1] if self.lossy else 0
 
     def mount(self):
-        options = ["-o", ",".join(["trusted", *self.options])]
-        self.start_daemon(self.programs["balefs"], "mount", "-f", *options, self.backing / "store", self.mnt)
+        """As users do: it returns when the GPU is open."""
+        options = ["--log", self.work / "log", "-o", ",".join(["trusted", *self.options])]
+        run(self.programs["balefs"], "mount", *options, self.backing / "store", self.mnt)
+        self.pid = self.status()["pid"]
+        self.read_ahead()
         if self.wait and {"engine=gpu", "engine=auto"} & set(self.options):
             self.await_gpu()
 
-    def engines(self):
-        return json.loads(run(self.programs["balefs"], "stat", "--json", self.mnt))["mount"]["engines"]
+    def status(self):
+        return json.loads(run(self.programs["balefs"], "stat", "--json", self.mnt))["mount"]
+
+    def pids(self):
+        return [self.pid] if self.pid else []
 
     def await_gpu(self):
         """Until its device is open and no more memory is being pinned: that is in the background of the mount."""
         end = time.monotonic() + WAIT
-        before, gpu = None, self.engines()["gpu"]
+        before, gpu = None, self.status()["engines"]["gpu"]
         while not gpu["open"] or gpu["pinned"] != before:
             if time.monotonic() > end:
                 said = (self.work / "log").read_text(errors="replace")[-500:]
                 raise Failed(f"{self.name}: there is no GPU: {said}")
             time.sleep(0.2)
-            before, gpu = gpu["pinned"], self.engines()["gpu"]
+            before, gpu = gpu["pinned"], self.status()["engines"]["gpu"]
 
     def unmount(self):
+        """Its daemon has ended then."""
         run(self.programs["balefs"], "umount", self.mnt)
-        self.end_daemon()
+        self.pid = None
+
+    def kill_daemon(self):
+        for pid in self.pids():
+            subprocess.run(["kill", "-KILL", str(pid)], stderr=subprocess.DEVNULL, check=False)
+        self.pid = None
 
     def sync(self):
         run(self.programs["balefs"], "sync", self.mnt)
