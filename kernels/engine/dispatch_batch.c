@@ -150,17 +150,15 @@ static void log_opening(struct bale_dispatch *d, const struct bale_gpu_timeline 
 
 /* Takes the GPU engine out of use if it is lost or fails again and again, and returns why; else
  * NULL. */
-static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_batch *batch)
+static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_batch *batch,
+                                     bool lost)
 {
-    struct bale_gpu_stats stats = {0};
     const char *why = NULL;
 
-    d->gpu->stats(d->device, &stats);
-    log_opening(d, &stats.opening);
     pthread_mutex_lock(&d->queue->mutex);
     count_failures(d, batch);
-    if ((stats.lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->in_use, false))
-        why = stats.lost ? "was lost" : "failed three times in a row";
+    if ((lost || d->failures >= FAILURES_MOST) && atomic_exchange(&d->in_use, false))
+        why = lost ? "was lost" : "failed three times in a row";
     pthread_mutex_unlock(&d->queue->mutex);
     return why;
 }
@@ -168,12 +166,15 @@ static const char *reason_to_disable(struct bale_dispatch *d, const struct bale_
 /* All items of the batch are back: learns from it, sends the next batches, frees it. */
 static void finish_batch(struct bale_dispatch *d, struct bale_batch *batch)
 {
-    const char *why = reason_to_disable(d, batch);
+    struct bale_gpu_stats stats = {0};
 
+    d->gpu->stats(d->device, &stats);
+    log_opening(d, &stats.opening);
+    const char *why = reason_to_disable(d, batch, stats.lost);
     if (why)
         log_gpu_disabled(d, why);
     pthread_mutex_lock(&d->queue->mutex);
-    bale_dispatch_learn(d, batch);
+    bale_dispatch_learn(d, batch, stats.pinned);
     d->batches_of[batch->work]--;
     d->batches_in[bale_work_kind(batch->work)]--;
     d->in_flight -= batch->bytes;

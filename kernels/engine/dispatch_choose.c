@@ -135,15 +135,6 @@ static uint64_t trust_after(struct bale_dispatch *d, unsigned work, bool promisi
     return twice < TRUST_MOST_NS ? twice : TRUST_MOST_NS;
 }
 
-/* Whether memory was pinned beside the batch: then the driver does little else. Under the lock. */
-static bool was_slowed(struct bale_dispatch *d, const struct bale_batch *batch)
-{
-    struct bale_gpu_stats stats;
-
-    d->gpu->stats(d->device, &stats);
-    return batch->slowed || atomic_load(&d->pins) > 0 || stats.pinned != batch->pinned;
-}
-
 /* Whether a large batch would beat all CPUs. What was taken to be so stays so while it is unknown
  * what the CPUs need, or as long as only slowed batches say something else. */
 static bool is_promising(struct bale_dispatch *d, unsigned work)
@@ -155,7 +146,7 @@ static bool is_promising(struct bale_dispatch *d, unsigned work)
     return gpu < cpus || (unsure && atomic_load(&d->promising[work]));
 }
 
-void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch)
+void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch, uint64_t pinned)
 {
     unsigned work = batch->work;
     uint64_t ns = bale_clock_ns() - batch->begin_ns;
@@ -166,7 +157,8 @@ void bale_dispatch_learn(struct bale_dispatch *d, const struct bale_batch *batch
     }
     if (batch->unable == batch->count)
         return;
-    bool slowed = was_slowed(d, batch);
+    /* While memory is pinned the driver does little else. */
+    bool slowed = batch->slowed || atomic_load(&d->pins) > 0 || pinned != batch->pinned;
     bool known = d->costs.batch[work].batches > 0 && !d->slowed[work] && !batch->stale;
     if (slowed && known)
         return;

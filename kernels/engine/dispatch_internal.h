@@ -149,8 +149,10 @@ uint64_t bale_dispatch_gpu_share(struct bale_dispatch *dispatch, unsigned work, 
  * submitted. */
 void bale_dispatch_batch_begins(struct bale_dispatch *dispatch, struct bale_batch *batch);
 
-/* Adds the time of a batch that is back to the measurements. Under the lock. */
-void bale_dispatch_learn(struct bale_dispatch *dispatch, const struct bale_batch *batch);
+/* Adds the time of a batch that is back to the measurements. pinned: what the GPU engine has pinned
+ * now. Under the lock. */
+void bale_dispatch_learn(struct bale_dispatch *dispatch, const struct bale_batch *batch,
+                         uint64_t pinned);
 
 /* ---- dispatch_batch.c ---- */
 
