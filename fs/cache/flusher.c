@@ -47,7 +47,7 @@ static void flush_files(struct bale_volume *volume, uint64_t age_ms)
 void bale_flusher_look(struct bale_volume *volume)
 {
     bool space = atomic_exchange(&volume->space_came, false);
-    bool all = space || bale_volume_pressed(volume) || bale_volume_writes_wait(volume);
+    bool all = space || bale_reserve_is_pressed(volume) || bale_volume_writes_wait(volume);
 
     flush_files(volume, all ? 0 : volume->age_ms);
     if (!space)

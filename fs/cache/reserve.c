@@ -311,6 +311,22 @@ void bale_reserve_grow(struct bale_volume *volume)
     atomic_store(&volume->unevictable_limit, cap / 8 * 5);
 }
 
+uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume)
+{
+    uint64_t limit = atomic_load(&volume->dirty_limit), before = volume->dirty_limit_before;
+    uint64_t reach = bale_memory_pinned(volume->memory) / 2;
+
+    if (limit <= before || reach >= limit)
+        return limit;
+    return reach > before ? reach : before;
+}
+
+bool bale_reserve_is_pressed(struct bale_volume *volume)
+{
+    return atomic_load(&volume->dirty) > bale_reserve_dirty_limit(volume) / 4 * 3 ||
+           atomic_load(&volume->unevictable) > volume->unevictable_limit / 4 * 3;
+}
+
 int bale_reserve_commit(struct bale_file *file)
 {
     int err = bale_container_commit(file->container, false);

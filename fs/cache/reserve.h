@@ -11,6 +11,11 @@ void bale_reserve_make(struct bale_volume *volume);
 /* After the memory's cap has grown: reserves more space, and then raises the limit of dirty data to
  * what that backs. */
 void bale_reserve_grow(struct bale_volume *volume);
+/* The most that may be dirty now. Where the limit has grown for a GPU, half of what is pinned: the
+ * rest is for what the GPU makes of it, and what lies elsewhere is work for the processors. */
+uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume);
+/* Whether it is time to write out what there is. */
+bool bale_reserve_is_pressed(struct bale_volume *volume);
 /* Call it with the error of writing to the file fd. If the reserve can make up for the lack of
  * space, gives it back to the backing store; from then on, writes fail. True: there is space, try
  * again. For BALE_E_DQUOT, and for BALE_E_NOSPACE where a project has a limit, gives the reserve up

@@ -175,7 +175,7 @@ void bale_volume_stats(struct bale_volume *volume, struct bale_volume_stats *sta
         .memory_used = bale_memory_used(volume->memory),
         .cached = atomic_load(&volume->stats.cached),
         .dirty = atomic_load(&volume->dirty),
-        .dirty_limit = bale_volume_dirty_limit(volume),
+        .dirty_limit = bale_reserve_dirty_limit(volume),
         .read_hits = atomic_load(&volume->stats.read_hits),
         .read_misses = atomic_load(&volume->stats.read_misses),
         .commits = atomic_load(&volume->stats.commits),

@@ -351,23 +351,7 @@ struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume)
     return deferred;
 }
 
-/* ---- Pressure ---- */
-
-uint64_t bale_volume_dirty_limit(const struct bale_volume *volume)
-{
-    uint64_t limit = atomic_load(&volume->dirty_limit), before = volume->dirty_limit_before;
-    uint64_t reach = bale_memory_pinned(volume->memory) / 2;
-
-    if (limit <= before || reach >= limit)
-        return limit;
-    return reach > before ? reach : before;
-}
-
-bool bale_volume_pressed(struct bale_volume *volume)
-{
-    return atomic_load(&volume->dirty) > bale_volume_dirty_limit(volume) / 4 * 3 ||
-           atomic_load(&volume->unevictable) > volume->unevictable_limit / 4 * 3;
-}
+/* ---- Kicks ---- */
 
 void bale_volume_kick(struct bale_volume *volume)
 {

@@ -39,7 +39,7 @@ struct bale_volume {
     uint64_t age_ms;
     uint64_t stream_bytes; /* a file's dirty bytes at which its whole extents are committed */
     uint64_t stream_ms;    /* how long the flush of a stream takes more */
-    /* What the reserve backs; what may be dirty now says bale_volume_dirty_limit. Both grow with the
+    /* What the reserve backs; what may be dirty now says bale_reserve_dirty_limit. Both grow with the
      * memory's cap (grow.h). */
     atomic_uint_fast64_t unevictable_limit, dirty_limit;
     uint64_t dirty_limit_before; /* as it was before it grew; constant */
@@ -173,13 +173,9 @@ bool bale_volume_defer_if_frozen(struct bale_volume *volume, struct bale_job *jo
 /* Ends the freeze. Returns the turns of what was deferred, in order, linked by next. */
 struct bale_turn *bale_volume_set_thawed(struct bale_volume *volume);
 
-/* ---- Pressure -------------------------------------------------------------------------------- */
+/* ---- Kicks ----------------------------------------------------------------------------------- */
 
-/* The most that may be dirty now. Where the limit has grown for a GPU, half of what is pinned: the
- * rest is for what the GPU makes of it, and what lies elsewhere is work for the processors. */
-uint64_t bale_volume_dirty_limit(const struct bale_volume *volume);
-bool bale_volume_pressed(struct bale_volume *volume); /* time to write out what there is */
-void bale_volume_kick(struct bale_volume *volume);    /* the flusher looks now */
+void bale_volume_kick(struct bale_volume *volume); /* the flusher looks now */
 /* For the flusher: waits for a kick, at most that long. False: the flusher is to end. */
 bool bale_volume_flusher_sleep(struct bale_volume *volume, unsigned ms);
 void bale_volume_end_kicks(struct bale_volume *volume);

@@ -45,7 +45,7 @@ static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
     uint64_t own = atomic_load(&volume->unevictable_of[user % BALE_TURNS]);
 
     return dirty > 0 &&
-           (exceeds(dirty, own, length, bale_volume_dirty_limit(volume)) ||
+           (exceeds(dirty, own, length, bale_reserve_dirty_limit(volume)) ||
             exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 
@@ -188,7 +188,7 @@ static void flush_behind(struct bale_file *file)
         if (change)
             bale_change_submit(change);
     }
-    if (bale_volume_pressed(volume))
+    if (bale_reserve_is_pressed(volume))
         bale_volume_kick(volume);
 }
 

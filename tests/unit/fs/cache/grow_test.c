@@ -8,6 +8,7 @@
 
 #include "format/err.h"
 #include "fs/base/memory_claim.h"
+#include "fs/cache/reserve.h"
 #include "tests/support/volume.h"
 
 #define UNIT ((uint64_t)64 << 20)
@@ -136,7 +137,7 @@ static void dirty_follows_pins(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         volume->dirty_limit_before = cases[i].before;
         atomic_store(&volume->dirty_limit, cases[i].limit);
-        CHECK_EQ_U(bale_volume_dirty_limit(volume), cases[i].expected);
+        CHECK_EQ_U(bale_reserve_dirty_limit(volume), cases[i].expected);
     }
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
 }
