@@ -145,14 +145,12 @@ class System:
     def end_daemon(self):
         if not self.daemon:
             return
-        daemon, self.daemon = self.daemon, None
         try:
-            daemon.wait(WAIT)
+            self.daemon.wait(WAIT)
         except subprocess.TimeoutExpired as late:
             raise Failed(f"{self.name}: unmounted, but its daemon does not end: report this") from late
         finally:
-            daemon.kill()
-            daemon.wait()
+            self.kill_daemon()
 
 
 def make_image(image):
