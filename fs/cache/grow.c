@@ -35,7 +35,7 @@ static void grow_job(struct bale_job *job, struct bale_scratch *scratch)
 
 void bale_volume_grow_if_due(struct bale_volume *volume)
 {
-    if (!atomic_load(&volume->gpu_opened) || atomic_exchange(&volume->grow_begun, true))
+    if (!atomic_exchange(&volume->grow_due, false))
         return;
     volume->grow_job.run = grow_job;
     bale_pool_submit(volume->pool, &volume->grow_job);

@@ -9,7 +9,7 @@
  * of the memory. Any thread, once; makes system calls on the store. */
 void bale_volume_grow(struct bale_volume *volume);
 
-/* The same on the pool, once a GPU is open. The flusher calls it again and again. */
+/* The same on the pool, if grow_due is set. The flusher calls it again and again. */
 void bale_volume_grow_if_due(struct bale_volume *volume);
 
 #endif

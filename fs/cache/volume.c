@@ -47,8 +47,8 @@ static void gpu_opened(void *arg)
     bool all = volume->options.engine.choice == BALE_ENGINE_GPU;
 
     bale_memory_pin_begin(volume->memory, all, pin_arena, volume->engine);
-    atomic_store(&volume->gpu_opened, true);
-    bale_volume_kick(volume); /* to grow */
+    atomic_store(&volume->grow_due, true);
+    bale_volume_kick(volume);
 }
 
 /* As bale_memory_on_room says: maybe under a file's lock, the queue's or the GPU engine's. */

@@ -45,8 +45,7 @@ struct bale_volume {
     uint64_t dirty_limit_before; /* as it was before it grew; constant */
     int claim;                   /* bale_memory_claim's descriptor, or -1 */
     struct bale_job grow_job;
-    atomic_bool gpu_opened;
-    atomic_bool grow_begun;
+    atomic_bool grow_due; /* a GPU has opened, and the flusher has not begun yet */
 
     struct {
         pthread_mutex_t lock;       /* guards the file and changes of full */

@@ -113,9 +113,9 @@ static void grows_for_gpu(void)
     struct bale_volume *volume = make_volume(0, -1);
 
     bale_volume_grow_if_due(volume);
-    CHECK(!atomic_load(&volume->grow_begun));
-    atomic_store(&volume->gpu_opened, true);
-    while (!atomic_load(&volume->grow_begun))
+    CHECK(!volume->grow_job.run);
+    atomic_store(&volume->grow_due, true);
+    while (atomic_load(&volume->grow_due))
         usleep(1000);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
 }
