@@ -122,6 +122,9 @@ def check_mount(store: str, trust: str) -> None:
         for name in names():
             state = state_of(trust, name)
             path = os.path.join(MOUNT, name)
+            # The mount reports a file once for as long as the kernel knows it; this keeps it known
+            # when another test drops the caches.
+            known = os.open(path, os.O_PATH)
             matches(*read_around(path), state, f"mount of {name}")
             assert os.stat(path).st_size == len(state.data)
             try:
@@ -131,6 +134,7 @@ def check_mount(store: str, trust: str) -> None:
             except OSError as error:            # an index that is lost cannot be added to
                 refusal = errno.EROFS if state.doubt == "newest" else errno.EUCLEAN
                 assert state.lost and error.errno == refusal, (name, error)
+            os.close(known)
 
     log = mounted(store, work)
     for name in names():
