@@ -1,11 +1,14 @@
 #include "fs/fuse/listed.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <linux/fuse.h>
 #include <string.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "fs/fuse/attr.h"
+#include "fs/fuse/known.h"
 
 static bool is_dots(const char *name)
 {
@@ -27,6 +30,20 @@ static void set_entry(struct bale_mount *mount, struct bale_node *node,
     bale_node_remember(mount->nodes, node);
 }
 
+/* Programs that list files often ask for the ACL of each next, and mostly there is none: through the
+ * open descriptor that costs one call, later an open by name and a close as well. */
+static void note_acl(struct bale_mount *mount, struct bale_node *node, int fd)
+{
+    char value[BALE_KNOWN_MAX];
+
+    if (!mount->backing_acls || node->marks & (BALE_MARK_NO_ACCESS_ACL | BALE_MARK_ACCESS_ACL_KEPT))
+        return;
+    uint64_t ticket = bale_known_ticket(mount);
+    ssize_t got = fgetxattr(fd, BALE_ACL_ACCESS, value, sizeof value);
+    bale_known_note(mount, node, BALE_ACL_ACCESS, ticket, got < 0 ? errno : 0, value,
+                    got < 0 ? 0 : (size_t)got);
+}
+
 /* Gets the attributes of a container through the descriptor that was opened ahead. False: it has
  * done nothing. */
 static bool get_opened(struct bale_mount *mount, struct bale_node *dir,
@@ -37,8 +54,10 @@ static bool get_opened(struct bale_mount *mount, struct bale_node *dir,
 
     if (bale_node_listed(mount->nodes, dir, entry->name, entry->ino, fd, &node, &st) != 0)
         return false;
-    if (bale_attr_get_opened(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0)
+    if (bale_attr_get_opened(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
         set_entry(mount, node, param);
+        note_acl(mount, node, fd);
+    }
     bale_node_unref(mount->nodes, node);
     return true;
 }
