@@ -29,7 +29,6 @@ struct handle {
     off_t at;            /* position of the entry at used */
     size_t used, filled; /* in batch */
     char *batch;         /* while fd is open */
-    unsigned being_read; /* containers of the next files in batch */
 };
 
 /* Open directories of the one mount that a process serves, to close those that the kernel does not
@@ -199,7 +198,6 @@ static int seek_directory(struct handle *handle, struct bale_node *dir, off_t of
     /* Offset 0 reads the directory again, as rewinddir() asks. */
     if (!e && (is_new || off != handle->at || off == 0)) {
         handle->used = handle->filled = 0;
-        handle->being_read = 0;
         handle->at = off;
         e = lseek(handle->fd, off, SEEK_SET) < 0 ? errno : 0;
     }
@@ -216,7 +214,6 @@ struct listing {
     bool plus; /* with attributes; the rest is for these */
     struct bale_ahead ahead;
     size_t looked_at; /* in the batch: the entries before were opened ahead, or need not be */
-    size_t planned;   /* the length with those entries */
 };
 
 static size_t bytes_of(const struct listing *list, const struct bale_dirent *entry)
@@ -224,45 +221,27 @@ static size_t bytes_of(const struct listing *list, const struct bale_dirent *ent
     return fuse_add_direntry_plus(list->req, NULL, 0, entry->name, NULL, 0);
 }
 
-/* Has those of the batch read that come next, also for the requests that follow this one. */
-static void read_ahead(struct listing *list)
-{
-    struct bale_mount *mount = bale_mount_of(list->req);
-    const struct handle *handle = list->handle;
-    const struct bale_dirent *entries[BALE_AHEAD_READ], *entry;
-    unsigned count = 0;
-
-    for (size_t at = list->looked_at; at < handle->filled && count < BALE_AHEAD_READ;
-         at += entry->length) {
-        entry = (const void *)(handle->batch + at);
-        if (entry->type == DT_REG && bale_listed_needs_attributes(mount, entry))
-            entries[count++] = entry;
-    }
-    bale_ahead_read(&list->ahead, handle->fd, entries, count);
-}
-
-/* Opens containers ahead, of no more entries than the reply has room for. */
+/* Opens the next containers ahead, of no more entries than the reply has room for. */
 static void open_ahead(struct listing *list)
 {
     struct bale_mount *mount = bale_mount_of(list->req);
     const struct handle *handle = list->handle;
+    const struct bale_dirent *entries[BALE_AHEAD], *entry;
+    size_t at = handle->used, planned = list->length;
+    unsigned count = 0;
 
-    if (handle->used == 0 || list->looked_at < handle->used) { /* a new batch, or a new request */
-        list->looked_at = handle->used;
-        list->planned = list->length;
+    if (at > 0 && at < list->looked_at) /* 0: a new batch */
+        return;
+    for (; at < handle->filled && count < BALE_AHEAD; at += entry->length) {
+        entry = (const void *)(handle->batch + at);
+        planned += bytes_of(list, entry);
+        if (planned > list->size)
+            break;
+        if (entry->type == DT_REG && bale_listed_needs_attributes(mount, entry))
+            entries[count++] = entry;
     }
-    while (list->looked_at < handle->filled && bale_ahead_has_room(&list->ahead)) {
-        const struct bale_dirent *entry = (const void *)(handle->batch + list->looked_at);
-        size_t need = bytes_of(list, entry);
-        if (need > list->size - list->planned)
-            return;
-        list->planned += need;
-        list->looked_at += entry->length;
-        if (bale_listed_needs_attributes(mount, entry))
-            bale_ahead_open(&list->ahead, handle->fd, entry);
-        if (entry->type == DT_REG && bale_ahead_wants_more(&list->ahead))
-            read_ahead(list);
-    }
+    list->looked_at = at;
+    bale_ahead_open(&list->ahead, handle->fd, entries, count);
 }
 
 /* Adds the entry to the reply if there is room. */
@@ -323,11 +302,9 @@ static void read_directory(fuse_req_t req, fuse_ino_t ino, size_t size, off_t of
     }
     pthread_mutex_lock(&handle->lock);
     int e = seek_directory(handle, list.dir, off);
-    list.ahead.being_read = handle->being_read;
     if (!e)
         e = list_entries(&list);
     bale_ahead_end(&list.ahead);
-    handle->being_read = list.ahead.being_read;
     leave_directory(handle);
     pthread_mutex_unlock(&handle->lock);
     if (e && list.length == 0)

@@ -11,20 +11,19 @@
  * program that lists files often reads them next. */
 #define HEAD (16 << 10)
 
-bool bale_ahead_has_room(const struct bale_ahead *ahead)
-{
-    return ahead->count < BALE_AHEAD && !ahead->ended;
-}
+/* Of what a listing opens at a time: whether the disk has to be waited for. */
+enum disk { UNKNOWN, COLD, WARM };
 
 /* Whether reading the first byte would have to wait for the disk. An empty file does not tell. */
-static void look_at_disk(struct bale_ahead *ahead, int fd)
+static enum disk look_at_disk(int fd)
 {
     char byte;
     struct iovec piece = {&byte, 1};
     ssize_t got = preadv2(fd, &piece, 1, 0, RWF_NOWAIT);
 
-    if (got != 0)
-        ahead->disk = got < 0 && errno == EAGAIN ? BALE_DISK_COLD : BALE_DISK_WARM;
+    if (got == 0)
+        return UNKNOWN;
+    return got < 0 && errno == EAGAIN ? COLD : WARM;
 }
 
 /* Takes one of the user's descriptors. -1: it cannot be opened, and the user has it back. */
@@ -45,77 +44,65 @@ static int open_entry(struct bale_ahead *ahead, int directory, const struct bale
     return fd;
 }
 
-static void read_head(int fd)
-{
-    (void)posix_fadvise(fd, 0, HEAD, POSIX_FADV_WILLNEED);
-}
-
-void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent *entry)
-{
-    if (entry->type != DT_REG)
-        return;
-    bool is_read = ahead->being_read > 0;
-    ahead->being_read -= is_read;
-    int fd = open_entry(ahead, directory, entry);
-    if (fd < 0)
-        return;
-    if (!is_read && ahead->disk == BALE_DISK_UNKNOWN)
-        look_at_disk(ahead, fd);
-    if (!is_read && ahead->disk == BALE_DISK_COLD)
-        read_head(fd);
-    unsigned at = (ahead->first + ahead->count++) % BALE_AHEAD;
-    ahead->open[at].entry = entry;
-    ahead->open[at].fd = fd;
-}
-
-bool bale_ahead_wants_more(const struct bale_ahead *ahead)
-{
-    return ahead->disk == BALE_DISK_COLD && ahead->being_read == 0 && !ahead->ended;
-}
-
 static int by_inode(const void *a, const void *b)
 {
-    uint64_t x = (*(const struct bale_dirent *const *)a)->ino;
-    uint64_t y = (*(const struct bale_dirent *const *)b)->ino;
+    uint64_t x = (*(struct bale_ahead_entry *const *)a)->dirent->ino;
+    uint64_t y = (*(struct bale_ahead_entry *const *)b)->dirent->ino;
 
     return (x > y) - (x < y);
 }
 
-void bale_ahead_read(struct bale_ahead *ahead, int directory, const struct bale_dirent **entries,
-                     unsigned count)
+static void open_in_order(struct bale_ahead *ahead, int directory, struct bale_ahead_entry **order)
 {
-    qsort(entries, count, sizeof entries[0], by_inode);
-    for (unsigned i = 0; i < count && !ahead->ended; i++) {
-        ahead->being_read++;
-        int fd = open_entry(ahead, directory, entries[i]);
-        if (fd < 0)
-            continue;
-        read_head(fd);
-        close(fd);
-        bale_shares_give(ahead->shares, ahead->user, 1);
+    enum disk disk = UNKNOWN;
+
+    for (unsigned i = 0; i < ahead->count && !ahead->ended; i++) {
+        int fd = open_entry(ahead, directory, order[i]->dirent);
+        order[i]->fd = fd;
+        if (fd >= 0 && disk == UNKNOWN)
+            disk = look_at_disk(fd);
+        if (fd >= 0 && disk == COLD)
+            (void)posix_fadvise(fd, 0, HEAD, POSIX_FADV_WILLNEED);
     }
 }
 
-static int take_first(struct bale_ahead *ahead)
+void bale_ahead_open(struct bale_ahead *ahead, int directory, const struct bale_dirent **entries,
+                     unsigned count)
 {
-    int fd = ahead->open[ahead->first].fd;
+    struct bale_ahead_entry *order[BALE_AHEAD];
 
-    ahead->first = (ahead->first + 1) % BALE_AHEAD;
-    ahead->count--;
-    bale_shares_give(ahead->shares, ahead->user, 1);
+    bale_ahead_end(ahead);
+    for (unsigned i = 0; i < count; i++) {
+        ahead->entries[i] = (struct bale_ahead_entry){entries[i], -1};
+        order[i] = &ahead->entries[i];
+    }
+    ahead->next = 0;
+    ahead->count = count;
+    qsort(order, count, sizeof order[0], by_inode);
+    open_in_order(ahead, directory, order);
+}
+
+static int take_next(struct bale_ahead *ahead)
+{
+    int fd = ahead->entries[ahead->next++].fd;
+
+    if (fd >= 0)
+        bale_shares_give(ahead->shares, ahead->user, 1);
     return fd;
 }
 
 int bale_ahead_take(struct bale_ahead *ahead, const struct bale_dirent *entry)
 {
-    bool first = ahead->count > 0 && ahead->open[ahead->first].entry == entry;
+    bool is_next = ahead->next < ahead->count && ahead->entries[ahead->next].dirent == entry;
 
-    return first ? take_first(ahead) : -1;
+    return is_next ? take_next(ahead) : -1;
 }
 
 void bale_ahead_end(struct bale_ahead *ahead)
 {
-    ahead->being_read += ahead->count;
-    while (ahead->count > 0)
-        close(take_first(ahead));
+    while (ahead->next < ahead->count) {
+        int fd = take_next(ahead);
+        if (fd >= 0)
+            close(fd);
+    }
 }

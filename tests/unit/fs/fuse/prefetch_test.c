@@ -14,7 +14,7 @@
 #include "format/err.h"
 #include "tests/check.h"
 
-#define FILES (2 * BALE_AHEAD)
+#define FILES BALE_AHEAD
 #define DESCRIPTORS (2 * BALE_AHEAD)
 
 enum user { OWNER, FIRST, SECOND };
@@ -67,135 +67,124 @@ static bool is_open_on(int fd, unsigned i)
            st.st_ino == named.st_ino;
 }
 
+/* Opens the first count files ahead. */
+static void open_files(struct bale_ahead *ahead, unsigned count)
+{
+    const struct bale_dirent *entries[BALE_AHEAD];
+
+    for (unsigned i = 0; i < count; i++)
+        entries[i] = &files[i].dirent;
+    bale_ahead_open(ahead, directory, entries, count);
+}
+
+static void check_taken(struct bale_ahead *ahead, unsigned i)
+{
+    int fd = bale_ahead_take(ahead, &files[i].dirent);
+
+    CHECK(is_open_on(fd, i));
+    CHECK_EQ(close(fd), 0);
+}
+
+/* In the directory's order, whatever that of the inodes is. */
 static void test_taken_in_order(void)
 {
     struct bale_ahead ahead = {.shares = shares};
-    unsigned before = open_descriptors(), next = 0;
+    unsigned before = open_descriptors();
 
+    for (unsigned i = 0; i < FILES; i++)
+        files[i].dirent.ino = i * 7919 % FILES;
+    open_files(&ahead, FILES);
     for (unsigned i = 0; i < FILES; i++) {
-        while (next < FILES && bale_ahead_has_room(&ahead))
-            bale_ahead_open(&ahead, directory, &files[next++].dirent);
-        CHECK_EQ_U(open_descriptors() - before, FILES - i < BALE_AHEAD ? FILES - i : BALE_AHEAD);
-        int fd = bale_ahead_take(&ahead, &files[i].dirent);
-        CHECK(is_open_on(fd, i));
-        CHECK_EQ(close(fd), 0);
+        CHECK_EQ_U(open_descriptors() - before, FILES - i);
+        check_taken(&ahead, i);
     }
     CHECK_EQ(bale_ahead_take(&ahead, &files[0].dirent), -1);
     bale_ahead_end(&ahead);
     CHECK_EQ_U(open_descriptors(), before);
 }
 
+/* What is listed between them was not opened; what is not taken is closed, also by opening others. */
 static void test_others_are_passed_over(void)
 {
     struct bale_ahead ahead = {.shares = shares};
-    union entry below, link;
+    union entry below;
     unsigned before = open_descriptors();
 
     set_entry(&below, "below", DT_DIR);
-    set_entry(&link, "link", DT_LNK);
-
-    bale_ahead_open(&ahead, directory, &below.dirent);
-    bale_ahead_open(&ahead, directory, &files[0].dirent);
-    bale_ahead_open(&ahead, directory, &link.dirent);
-    bale_ahead_open(&ahead, directory, &files[1].dirent);
+    open_files(&ahead, 3);
     CHECK_EQ(bale_ahead_take(&ahead, &below.dirent), -1);
-    int fd = bale_ahead_take(&ahead, &files[0].dirent);
-    CHECK(is_open_on(fd, 0));
-    CHECK_EQ(close(fd), 0);
-    CHECK_EQ(bale_ahead_take(&ahead, &link.dirent), -1);
-    /* The second file is not taken. */
+    check_taken(&ahead, 0);
+    CHECK_EQ(bale_ahead_take(&ahead, &below.dirent), -1);
+    check_taken(&ahead, 1);
+    open_files(&ahead, 2);
+    CHECK_EQ_U(open_descriptors() - before, 2);
+    check_taken(&ahead, 0);
     bale_ahead_end(&ahead);
     CHECK_EQ_U(open_descriptors(), before);
 }
 
-/* A name may lead to something else by now, or to nothing: the others are opened all the same. A
- * lack of descriptors ends it. */
+/* A name may lead to something else by now, or to nothing: the others are opened all the same. */
 static void test_refused(void)
 {
     struct bale_ahead ahead = {.shares = shares};
-    struct rlimit limit;
     union entry gone, link;
     unsigned before = open_descriptors();
 
     set_entry(&gone, "gone", DT_REG);
     set_entry(&link, "link", DT_REG);
+    const struct bale_dirent *entries[] = {&link.dirent, &files[0].dirent, &gone.dirent,
+                                           &files[1].dirent};
+    bale_ahead_open(&ahead, directory, entries, 4);
+    CHECK_EQ_U(open_descriptors() - before, 2);
+    CHECK_EQ(bale_ahead_take(&ahead, &link.dirent), -1);
+    check_taken(&ahead, 0);
+    CHECK_EQ(bale_ahead_take(&ahead, &gone.dirent), -1);
+    check_taken(&ahead, 1);
+    bale_ahead_end(&ahead);
+    CHECK_EQ_U(open_descriptors(), before);
+}
 
-    bale_ahead_open(&ahead, directory, &files[0].dirent);
-    bale_ahead_open(&ahead, directory, &link.dirent);
-    bale_ahead_open(&ahead, directory, &gone.dirent);
-    CHECK(bale_ahead_has_room(&ahead));
+/* A lack of descriptors ends it for the rest of the request. */
+static void test_lack(void)
+{
+    struct bale_ahead ahead = {.shares = shares};
+    struct rlimit limit;
+    unsigned before = open_descriptors();
+
     REQUIRE(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     const struct rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
     REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
-    bale_ahead_open(&ahead, directory, &files[1].dirent);
+    open_files(&ahead, 2);
     REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-    CHECK(!bale_ahead_has_room(&ahead));
-    int fd = bale_ahead_take(&ahead, &files[0].dirent);
-    CHECK(is_open_on(fd, 0));
-    CHECK_EQ(close(fd), 0);
-    CHECK_EQ(bale_ahead_take(&ahead, &link.dirent), -1);
-    CHECK(!bale_ahead_has_room(&ahead));
+    CHECK_EQ(bale_ahead_take(&ahead, &files[0].dirent), -1);
+    open_files(&ahead, 2);
+    CHECK_EQ_U(open_descriptors(), before);
+    CHECK_EQ(bale_ahead_take(&ahead, &files[0].dirent), -1);
     bale_ahead_end(&ahead);
-    CHECK_EQ_U(open_descriptors(), before);
-}
-
-/* What is read is closed again, whatever becomes of it; those entries are then not read once more. */
-static void test_read(void)
-{
-    struct bale_ahead ahead = {.shares = shares, .disk = BALE_DISK_COLD};
-    unsigned before = open_descriptors();
-    const struct bale_dirent *entries[FILES];
-    union entry gone;
-
-    set_entry(&gone, "gone", DT_REG);
-    for (unsigned i = 0; i < FILES; i++)
-        entries[i] = &files[i].dirent;
-    entries[1] = &gone.dirent;
-    CHECK(bale_ahead_wants_more(&ahead));
-    bale_ahead_read(&ahead, directory, entries, FILES);
-    CHECK_EQ_U(open_descriptors(), before);
-    for (unsigned i = 0; i < FILES; i++) {
-        CHECK(!bale_ahead_wants_more(&ahead));
-        bale_ahead_open(&ahead, directory, i == 1 ? &gone.dirent : &files[i].dirent);
-        if (i != 1)
-            CHECK_EQ(close(bale_ahead_take(&ahead, &files[i].dirent)), 0);
-    }
-    CHECK(bale_ahead_wants_more(&ahead));
-    bale_ahead_end(&ahead);
-    CHECK_EQ_U(open_descriptors(), before);
-}
-
-/* Opens as much as a listing of the user's may. */
-static void open_all(struct bale_ahead *ahead, enum user user)
-{
-    *ahead = (struct bale_ahead){.shares = shares, .user = user};
-    for (unsigned i = 0; bale_ahead_has_room(ahead); i++)
-        bale_ahead_open(ahead, directory, &files[i].dirent);
 }
 
 /* One user's listings leave descriptors for those of others, and none is lost. */
 static void test_share(void)
 {
     enum { MANY = 4 };
-    struct bale_ahead first[MANY], second, again;
+    struct bale_ahead first[MANY], second = {.shares = shares, .user = SECOND};
+    struct bale_ahead again = {.shares = shares, .user = FIRST};
     unsigned before = open_descriptors();
 
-    for (int i = 0; i < MANY; i++)
-        open_all(&first[i], FIRST);
+    for (int i = 0; i < MANY; i++) {
+        first[i] = (struct bale_ahead){.shares = shares, .user = FIRST};
+        open_files(&first[i], FILES);
+    }
     CHECK_EQ_U(open_descriptors() - before, DESCRIPTORS / 2);
-    open_all(&second, SECOND);
+    open_files(&second, FILES);
     CHECK_EQ_U(open_descriptors() - before, DESCRIPTORS / 2 + DESCRIPTORS / 4);
     bale_ahead_end(&second);
-    for (int i = 0; i < MANY; i++) {
-        int fd = bale_ahead_take(&first[i], &files[0].dirent);
-        CHECK_EQ(fd >= 0, i == 0); /* it had all */
-        if (fd >= 0)
-            close(fd);
+    check_taken(&first[0], 0);
+    for (int i = 0; i < MANY; i++)
         bale_ahead_end(&first[i]);
-    }
     CHECK_EQ_U(open_descriptors(), before);
-    open_all(&again, FIRST);
-    CHECK_EQ_U(open_descriptors() - before, BALE_AHEAD);
+    open_files(&again, FILES);
+    CHECK_EQ_U(open_descriptors() - before, FILES);
     bale_ahead_end(&again);
 }
 
@@ -212,7 +201,7 @@ int main(void)
     test_taken_in_order();
     test_others_are_passed_over();
     test_refused();
-    test_read();
+    test_lack();
     test_share();
     bale_shares_destroy(shares);
     for (unsigned i = 0; i < FILES; i++)
