@@ -21,6 +21,7 @@
 struct handle {
     struct bale_mount *mount;
     struct handle *next, *before; /* guarded by handles_lock, like refs */
+    bool acls;                    /* the ACLs of the files will probably be asked for */
     unsigned refs;                /* the kernel's, and of requests that were given up */
     pthread_mutex_t lock;         /* guards the rest */
     int fd;                       /* or -1 */
@@ -106,6 +107,7 @@ void bale_op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
     handle->refs = 1;
     handle->fd = -1;
     handle->user = bale_current_request.user;
+    handle->acls = atomic_exchange_explicit(&mount->acls_follow, false, memory_order_relaxed);
     pthread_mutex_lock(&handles_lock);
     handle->next = handles;
     if (handles)
@@ -259,7 +261,7 @@ static bool add_entry(struct listing *list, const struct bale_dirent *entry)
     if (need > room)
         return false;
     if (list->plus) {
-        bale_listed_look_up(mount, list->dir, entry, &list->ahead, &param);
+        bale_listed_look_up(mount, list->dir, entry, &list->ahead, list->handle->acls, &param);
         (void)fuse_add_direntry_plus(list->req, out, room, entry->name, &param, entry->next);
     }
     list->length += need;

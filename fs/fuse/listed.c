@@ -30,8 +30,7 @@ static void set_entry(struct bale_mount *mount, struct bale_node *node,
     bale_node_remember(mount->nodes, node);
 }
 
-/* Programs that list files often ask for the ACL of each next, and mostly there is none: through the
- * open descriptor that costs one call, later an open by name and a close as well. */
+/* Through the open descriptor that costs one call, later an open by name and a close as well. */
 static void note_acl(struct bale_mount *mount, struct bale_node *node, int fd)
 {
     char value[BALE_KNOWN_MAX];
@@ -47,7 +46,8 @@ static void note_acl(struct bale_mount *mount, struct bale_node *node, int fd)
 /* Gets the attributes of a container through the descriptor that was opened ahead. False: it has
  * done nothing. */
 static bool get_opened(struct bale_mount *mount, struct bale_node *dir,
-                       const struct bale_dirent *entry, int fd, struct fuse_entry_param *param)
+                       const struct bale_dirent *entry, int fd, bool acl,
+                       struct fuse_entry_param *param)
 {
     struct bale_node *node;
     struct stat st;
@@ -56,7 +56,8 @@ static bool get_opened(struct bale_mount *mount, struct bale_node *dir,
         return false;
     if (bale_attr_get_opened(mount, node, fd, &st, &param->attr, &param->attr_timeout) == 0) {
         set_entry(mount, node, param);
-        note_acl(mount, node, fd);
+        if (acl)
+            note_acl(mount, node, fd);
     }
     bale_node_unref(mount->nodes, node);
     return true;
@@ -77,14 +78,14 @@ static void get_by_name(struct bale_mount *mount, struct bale_node *dir,
 }
 
 void bale_listed_look_up(struct bale_mount *mount, struct bale_node *dir,
-                         const struct bale_dirent *entry, struct bale_ahead *ahead,
+                         const struct bale_dirent *entry, struct bale_ahead *ahead, bool acl,
                          struct fuse_entry_param *param)
 {
     int fd = bale_ahead_take(ahead, entry);
 
     memset(param, 0, sizeof *param);
     /* Beside a writer the name may lead to another file by now. */
-    bool done = fd >= 0 && !mount->beside && get_opened(mount, dir, entry, fd, param);
+    bool done = fd >= 0 && !mount->beside && get_opened(mount, dir, entry, fd, acl, param);
     if (fd >= 0)
         close(fd);
     if (!done && bale_listed_needs_attributes(mount, entry))

@@ -87,6 +87,7 @@ struct bale_mount {
     atomic_uint losing_links;        /* attr.c's: removals of one of several names that run */
     atomic_uint_fast64_t fewer_ns;   /* attr.c's: when the last of them ended */
     atomic_bool reads_follow;        /* a file was read from its beginning since the last open */
+    atomic_bool acls_follow;         /* an access ACL was asked for since the last opendir */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the
      * node table and of files may be taken while it is held. */

@@ -146,6 +146,8 @@ void bale_op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t s
     size_t length;
     int e;
 
+    if (strcmp(name, BALE_ACL_ACCESS) == 0)
+        atomic_store_explicit(&mount->acls_follow, true, memory_order_relaxed);
     if (bale_xattr_is_setting(node, name))
         bale_setting_xattr_get(req, node, name, size);
     else if (!bale_xattr_known(mount, node, name, known, &length, &e))

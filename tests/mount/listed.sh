@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A listing looks at the ACL of each file that it shows: the file has that one until it is changed, and the new one then.
+# Where ACLs are asked for, the next listing looks at that of each file: the file has that one until it is changed, and the new
+# one then.
 # usage: listed.sh, with BALEFS and BALE_SOURCE in the environment
 # shellcheck source-path=SCRIPTDIR
 . "$(dirname "$0")/lib.sh"
@@ -11,7 +12,6 @@ mkdir "$mnt"
 
 # acls STEP: makes files, or changes some, and has the kernel's answer for each compared with what was set.
 acls() {
-    ls -lR "$mnt" >"$work/list"
     /usr/bin/python3 - "$1" "$mnt" <<'PYTHON' || fail "$1"
 import os, struct, sys
 
@@ -27,12 +27,14 @@ def acl(user, perm, mask=7):
 def path(i):
     return os.path.join(top, f"file{i}")
 
-def check(i, expected):
+def found(name):
     try:
-        found = os.getxattr(path(i), ACCESS)
+        return os.getxattr(name, ACCESS)
     except OSError as error:
-        found = error.errno
-    assert found == expected, (step, i, found, expected)
+        return error.errno
+
+def check(i, expected):
+    assert found(path(i)) == expected, (step, i, found(path(i)), expected)
 
 def of(i):
     return acl(1000 + i, i % 8) if i % 3 == 0 else None
@@ -43,6 +45,9 @@ if step == "make":
             file.write(str(i) * (i % 5))
         if of(i):
             os.setxattr(path(i), ACCESS, of(i))
+found(top)
+sizes = {entry.name: entry.stat().st_size for entry in os.scandir(top)}
+assert len(sizes) == COUNT and sizes["file13"] == 6, sizes
 for i in range(COUNT):
     check(i, of(i) or 61)       # ENODATA
 if step == "change":
