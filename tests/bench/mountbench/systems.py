@@ -207,12 +207,14 @@ class Balefs(System):
         """As users do: it returns when the GPU is open."""
         options = ["--log", self.work / "log", "-o", ",".join(["trusted", *self.options])]
         run(self.programs["balefs"], "mount", *options, self.backing / "store", self.mnt)
-        self.pid = self.status()["pid"]
+        self.pid = json.loads((self.backing / "store/.balefs/lock").read_text())["process"]
         self.read_ahead()
         if self.wait and {"engine=gpu", "engine=auto"} & set(self.options):
             self.await_gpu()
+            drop_caches(self.backing)  # stat has looked at all files
 
     def status(self):
+        """Looks at all files of the mount."""
         return json.loads(run(self.programs["balefs"], "stat", "--json", self.mnt))["mount"]
 
     def pids(self):
