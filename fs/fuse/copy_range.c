@@ -66,7 +66,7 @@ void bale_op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
         .request = bale_in_flight_detach(mount->in_flight),
         .copy = {.offset = (uint64_t)off_in, .length = length, .given_up = copy_is_given_up},
     };
-    bale_opened_note_access(in->opened);
+    bale_opened_note_access(in->opened, in->opened->file);
     bale_mode_kill_suidgid(mount, out, req);
     bale_file_copy(in->opened->file, out->opened->file, &op->copy, copy_done, op);
 }

@@ -7,6 +7,7 @@
 #include "format/err.h"
 #include "fs/base/pool.h"
 #include "fs/fuse/follow.h"
+#include "fs/fuse/give.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
@@ -115,9 +116,9 @@ void bale_op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct
     op->req = req;
     op->mount = bale_mount_of(req);
     op->node = node;
-    bale_opened_note_access(node->opened);
-    if (off == 0 && !atomic_load_explicit(&op->mount->reads_follow, memory_order_relaxed))
-        atomic_store_explicit(&op->mount->reads_follow, true, memory_order_relaxed);
+    bale_opened_note_access(node->opened, node->opened->file);
+    if (off == 0)
+        bale_give_note_read(op->mount);
     bale_file_read(node->opened->file, (uint64_t)off, size, &op->read, read_done, op);
     if (!atomic_load(&op->one_has_ended))
         op->request = bale_in_flight_detach(op->mount->in_flight);

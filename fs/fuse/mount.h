@@ -6,7 +6,7 @@
  *   drop                                                  what the kernel must not cache any more
  *   shares                                                what users have a share of
  *   sync_tree, sync_node, unsynced                        what a sync must reach one by one
- *   capability, opened_file, opened, opened_query         the one bale_file of a node
+ *   capability, opened_file, opened_query, give, opened   the one bale_file of a node
  *   in_flight, with requests, effects, queued             what is being handled
  *   follow                                                commits of a writer elsewhere
  *   attr, mode                                            attributes and permissions
@@ -86,7 +86,7 @@ struct bale_mount {
     struct bale_shares *ahead;       /* containers that listings open ahead (prefetch.h) */
     atomic_uint losing_links;        /* attr.c's: removals of one of several names that run */
     atomic_uint_fast64_t fewer_ns;   /* attr.c's: when the last of them ended */
-    atomic_bool reads_follow;        /* a file was read from its beginning since the last open */
+    atomic_uint reads_expected;      /* give.c's: after so many of the next opens */
     atomic_bool acls_follow;         /* an access ACL was asked for since the last opendir */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the
@@ -180,8 +180,9 @@ enum {
     BALE_MARK_NO_DEFAULT_ACL = 512,
     BALE_MARK_ACCESS_ACL_KEPT = 1024,
     BALE_MARK_DEFAULT_ACL_KEPT = 2048,
-    BALE_MARK_MOVED = 4096, /* unsynced.c's: to be synced with all that is below it */
-    BALE_MARK_FEWER = 8192, /* attr.c's: it has lost one of several names */
+    BALE_MARK_MOVED = 4096,   /* unsynced.c's: to be synced with all that is below it */
+    BALE_MARK_FEWER = 8192,   /* attr.c's: it has lost one of several names */
+    BALE_MARK_OPENED = 16384, /* give.c's: it was opened before */
 };
 
 #endif

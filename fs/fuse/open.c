@@ -6,6 +6,7 @@
 #include "fs/fuse/capability.h"
 #include "fs/fuse/follow.h"
 #include "fs/fuse/freeze.h"
+#include "fs/fuse/give.h"
 #include "fs/fuse/in_flight.h"
 #include "fs/fuse/mode.h"
 #include "fs/fuse/opened.h"
@@ -18,7 +19,8 @@ struct open_op {
     struct bale_request *request;
     struct fuse_file_info fi;
     bool kill_suidgid;
-    int fd; /* of the node if it is pinned, or -1 */
+    bool soon; /* a read is expected */
+    int fd;    /* of the node if it is pinned, or -1 */
 };
 
 static void open_destroy(struct open_op *op)
@@ -27,16 +29,6 @@ static void open_destroy(struct open_op *op)
         bale_freezer_change_end(op->use.mount->freezer);
     bale_in_flight_complete(op->use.mount->in_flight, op->request);
     free(op);
-}
-
-/* Whether the file will probably be read at once: the one that was opened before it was. */
-static bool will_be_read(struct open_op *op)
-{
-    struct bale_mount *mount = op->use.mount;
-
-    return (op->fi.flags & (O_ACCMODE | O_TRUNC)) == O_RDONLY && !mount->beside &&
-           atomic_load_explicit(&mount->reads_follow, memory_order_relaxed) &&
-           atomic_exchange_explicit(&mount->reads_follow, false, memory_order_relaxed);
 }
 
 /* After the reply, until the program's read comes. Gives up a reference. */
@@ -60,7 +52,7 @@ static void open_finish(struct open_op *op, int e)
     } else {
         bale_use_add_handle(&op->use, &op->fi);
         bale_follow_note(mount, node);
-        if (will_be_read(op))
+        if (op->soon)
             soon = bale_file_ref(node->opened->file);
         if (fuse_reply_open(op->req, &op->fi) != 0) {
             /* The open was interrupted, so the kernel will not send a release. */
@@ -133,15 +125,19 @@ void bale_op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
         fuse_reply_err(req, ENOMEM);
         return;
     }
+    struct bale_node *node = bale_node_of(mount, ino);
+    enum bale_expected expected = bale_give_expect(mount, node, fi->flags);
     *op = (struct open_op){
         .use = {.mount = mount,
-                .node = bale_node_of(mount, ino),
+                .node = node,
+                .gives = expected == BALE_EXPECT_GIVE,
                 .changes = fi->flags & O_TRUNC,
                 .ready = open_file_ready},
         .req = req,
         .request = bale_in_flight_detach(mount->in_flight),
         .fi = *fi,
         .kill_suidgid = bale_mode_is_killed(mount),
+        .soon = expected == BALE_EXPECT_READ,
         .fd = -1,
     };
     /* The truncation may come after this handler has returned. */

@@ -9,6 +9,7 @@
 #include "fs/fuse/backing.h"
 #include "fs/fuse/capability.h"
 #include "fs/fuse/ctime.h"
+#include "fs/fuse/give.h"
 #include "fs/fuse/request.h"
 #include "fs/fuse/shares.h"
 #include "fs/fuse/unsynced.h"
@@ -63,12 +64,11 @@ static void opened_destroy(struct bale_opened *opened)
 
 /* ---- Opening ---- */
 
-/* after_close: on the thread that closed it. */
-static void opened_open(struct bale_opened *opened, bool after_close)
+/* after_close: on the thread that closed it, or on one that may be a reader as well. */
+static void opened_end_open(struct bale_opened *opened, struct bale_file *file, int e,
+                            bool after_close)
 {
     struct bale_mount *mount = opened->mount;
-    struct bale_file *file = NULL;
-    int e = bale_opened_open_file(opened, &file);
 
     pthread_mutex_lock(&mount->opened_lock);
     struct bale_use *waiters = opened->waiters;
@@ -89,6 +89,22 @@ static void opened_open(struct bale_opened *opened, bool after_close)
         bale_opened_call_waiters_after_close(waiters, e);
     else
         bale_opened_call_waiters(waiters, e);
+}
+
+static void opened_given(struct bale_opened *opened, struct bale_file *file)
+{
+    opened_end_open(opened, file, 0, true);
+}
+
+static void opened_open(struct bale_opened *opened, bool after_close)
+{
+    struct bale_file *file = NULL;
+    int e = bale_opened_open_file(opened, &file);
+
+    if (!e && opened->gives)
+        bale_give(opened, file, opened_given);
+    else
+        opened_end_open(opened, file, e, after_close);
 }
 
 static void opened_open_job(struct bale_job *job, struct bale_scratch *scratch)
@@ -172,6 +188,7 @@ static void use_begin(struct bale_use *use, const struct created *created)
         opened->waiters = use;
     } else if (may_open && (opened = opened_create(mount, node))) {
         opened->waiters = use;
+        opened->gives = use->gives;
         if (created) {
             opened->fd = fd;
             opened->backing = *created->backing;
@@ -274,6 +291,7 @@ static void opened_file_closed(void *arg, bool written, const struct stat *last)
         free(opened->capability);
         opened->capability = NULL;
         opened->settings_new = false;
+        opened->gives = false;
         opened->defaults = mount->defaults;
         opened->state = BALE_OPENED_OPENING;
         opened->accessed = false;

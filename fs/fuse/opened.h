@@ -25,6 +25,7 @@ struct bale_opened {
     /* A new file whose settings differ from the volume's: record them even if it stays empty. */
     bool settings_new;
     atomic_bool accessed; /* the file was read */
+    bool gives;           /* in BALE_OPENED_OPENING: the kernel is to get the data (give.h) */
     unsigned uses;
     unsigned handles; /* those of the uses that are open files of the kernel */
     unsigned mappers; /* those of the handles that may be mapped for writing */
@@ -52,6 +53,7 @@ struct bale_use {
     struct bale_node *node;
     /* Do not open the file: ENOENT if it is not open. Waits until a close has ended. */
     bool only_open;
+    bool gives; /* if it opens the file: give the kernel its data (give.h) */
     /* ready changes the store, and may stall in that: after a close it is a job of the pool. */
     bool changes;
     /* Called once without locks, before begin returns or from another thread (a handler's, or one
@@ -78,10 +80,10 @@ bool bale_opened_wait_close(void *mount);
 /* ---- opened_waiters.c, for opened.c: lists of uses that wait ---- */
 
 unsigned bale_opened_count_waiters(const struct bale_use *waiters);
-/* Calls them, without locks, on a thread that has not closed the file. */
+/* Calls them, without locks, on the thread that has opened the file. */
 void bale_opened_call_waiters(struct bale_use *waiters, int e);
-/* The same on the thread that has closed the file, before the close returns. The caller counted
- * them into mount->after_close. */
+/* The same on one that has closed the file, before the close returns, or that has read from it: it
+ * may be a reader. The caller counted them into mount->after_close. */
 void bale_opened_call_waiters_after_close(struct bale_use *waiters, int e);
 
 /* ---- opened_handle.c ---- */
@@ -120,9 +122,9 @@ int bale_opened_open_file(struct bale_opened *opened, struct bale_file **file);
 /* Why a file whose opened->writable is not set cannot be written: EROFS or EACCES. */
 int bale_opened_refusal(const struct bale_opened *opened);
 
-/* The file is being read: from now on reads of the container move the backing inode's atime, as the
+/* Its file is being read: from now on reads of the container move the backing inode's atime, as the
  * mount of the store has it. */
-void bale_opened_note_access(struct bale_opened *opened);
+void bale_opened_note_access(struct bale_opened *opened, const struct bale_file *file);
 /* The file if it is open, referenced; else NULL. */
 struct bale_file *bale_opened_file(struct bale_mount *mount, struct bale_node *node);
 /* The attributes of a file that is open or being closed; false: it is neither. */

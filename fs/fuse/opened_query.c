@@ -17,14 +17,14 @@ bool bale_opened_is_mappable(struct bale_mount *mount, struct bale_node *node)
     return mappable;
 }
 
-void bale_opened_note_access(struct bale_opened *opened)
+void bale_opened_note_access(struct bale_opened *opened, const struct bale_file *file)
 {
     if (opened->mount->read_only)
         return;
     if (!atomic_load_explicit(&opened->accessed, memory_order_relaxed) &&
         !atomic_exchange(&opened->accessed, true)) {
         /* Of the flags that can be changed it has no other than O_NOATIME. */
-        (void)fcntl(bale_file_fd(opened->file), F_SETFL, 0);
+        (void)fcntl(bale_file_fd(file), F_SETFL, 0);
     }
 }
 
