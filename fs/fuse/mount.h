@@ -86,7 +86,7 @@ struct bale_mount {
     struct bale_shares *ahead;       /* containers that listings open ahead (prefetch.h) */
     atomic_uint losing_links;        /* attr.c's: removals of one of several names that run */
     atomic_uint_fast64_t fewer_ns;   /* attr.c's: when the last of them ended */
-    atomic_uint reads_expected;      /* give.c's: after so many of the next opens */
+    atomic_uint reads_expected;      /* give.c's: so many of the next opens are read */
     atomic_bool acls_follow;         /* an access ACL was asked for since the last opendir */
 
     /* Guards the members below, node->opened and struct bale_opened (opened.h). The locks of the

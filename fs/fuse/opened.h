@@ -13,8 +13,8 @@ struct bale_use;
 
 /* node->opened. Guarded by mount->opened_lock, except: a caller that has a use may read mount,
  * node, file and writable without it; while the file is being opened or closed, the thread
- * that does so may use fd, backing, writable and defaults, and read last, without it; user does not
- * change; unlinked and accessed are atomic. */
+ * that does so may use fd, backing, gives, writable and defaults, and read last, without it; user
+ * does not change; unlinked and accessed are atomic. */
 struct bale_opened {
     struct bale_mount *mount;
     struct bale_node *node; /* referenced */

@@ -1,6 +1,5 @@
 #include "fs/fuse/prefetch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -18,8 +18,10 @@ import sys
 PROCESSES = 4
 FILES = 6       # of each
 CHANGES = 1500  # by each
+DIRECTORIES = 7
 MOST = 70000    # some are too long to be given
 PAGE = 4096
+ATTEMPTS = 5    # another test may drop the caches
 UNREAD = 40     # files of a directory that are opened
 GIVEN = 15      # so many of them are given after a read
 
@@ -31,7 +33,7 @@ def data_of(number: int, version: int, length: int) -> bytes:
 
 
 def path_of(top: str, number: int) -> str:
-    return os.path.join(top, f"dir{number % 7}", f"file{number}")
+    return os.path.join(top, f"dir{number % DIRECTORIES}", f"file{number}")
 
 
 def length_of(rng: random.Random) -> int:
@@ -60,18 +62,21 @@ def write(path: str, data: bytes, how: int) -> None:
             file.write(data)
 
 
-def versions(top: str, first: int) -> dict[int, bytes]:
-    """What the files of a process have after `fill`."""
-    return {n: data_of(n, 0, length_of(random.Random(n))) for n in range(first, first + FILES)}
+def filled(numbers: range) -> dict[int, bytes]:
+    """What the files have after `fill`."""
+    return {number: data_of(number, 0, length_of(random.Random(number))) for number in numbers}
+
+
+def all_filled() -> dict[int, bytes]:
+    return filled(range(PROCESSES * FILES))
 
 
 def fill(top: str) -> None:
-    for i in range(7):
+    for i in range(DIRECTORIES):
         os.mkdir(os.path.join(top, f"dir{i}"))
-    for process in range(PROCESSES):
-        for number, data in versions(top, process * FILES).items():
-            write(path_of(top, number), data, 0)
-    for attempt in range(5):
+    for number, data in all_filled().items():
+        write(path_of(top, number), data, 0)
+    for attempt in range(ATTEMPTS):
         os.mkdir(os.path.join(top, f"unread{attempt}"))
         for i in range(UNREAD):
             write(os.path.join(top, f"unread{attempt}", str(i)), data_of(i, 0, 3000), 0)
@@ -90,7 +95,7 @@ def is_cached(fd: int) -> bool:
 def opened(top: str) -> None:
     """After a read, the data of the files that are opened next is given, but not of any number of them."""
     seen = []
-    for attempt in range(5):    # another test may drop the caches
+    for attempt in range(ATTEMPTS):
         paths = [os.path.join(top, f"unread{attempt}", str(i)) for i in range(UNREAD)]
         read(paths[0])
         fds = [os.open(path, os.O_RDONLY) for path in paths[1:]]
@@ -104,20 +109,19 @@ def opened(top: str) -> None:
 
 def read_all(top: str, store: str) -> None:
     """The first reads since the kernel has known the files, which were written at a time that is now past."""
-    for process in range(PROCESSES):
-        for number, data in versions(top, process * FILES).items():
-            path, container = path_of(top, number), path_of(store, number)
-            os.stat(path)
-            before = os.stat(container)
-            assert read(path) == data, path
-            seen, now = os.stat(path), os.stat(container)
-            assert seen.st_atime_ns == now.st_atime_ns, (path, seen, now)
-            assert now.st_mtime_ns == before.st_mtime_ns, path
+    for number, data in all_filled().items():
+        path, container = path_of(top, number), path_of(store, number)
+        os.stat(path)
+        before = os.stat(container)
+        assert read(path) == data, path
+        seen, now = os.stat(path), os.stat(container)
+        assert seen.st_atime_ns == now.st_atime_ns, (path, seen, now)
+        assert now.st_mtime_ns == before.st_mtime_ns, path
 
 
 def change(top: str, process: int) -> None:
     rng = random.Random(process)
-    state = versions(top, process * FILES)
+    state = filled(range(process * FILES, (process + 1) * FILES))
     for version in range(1, CHANGES + 1):
         number = rng.choice(list(state))
         if rng.random() < 0.5:

@@ -69,15 +69,11 @@ if ! { touch "$mnt/probe" && setfacl -m u:1:r "$mnt/probe"; } 2>>"$work/err"; th
 fi
 rm "$mnt/probe"
 acls make
-for round in remounted forgotten; do
-    if [ "$round" = remounted ]; then
-        mount_down "$mnt"
-        mount_up "$store" "$mnt"
-    else
-        drop_caches "$mnt"
-    fi
-    acls "$round"
-done
+mount_down "$mnt"
+mount_up "$store" "$mnt"
+acls remounted
+drop_caches "$mnt"
+acls forgotten
 drop_caches "$mnt"
 acls change
 mount_down "$mnt"
