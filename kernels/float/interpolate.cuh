@@ -17,7 +17,8 @@ struct rows_of_chunk {
 
     __device__ rows_of_chunk(const float_layout &l, uint32_t elements)
         : row(l.strides[1]), count(elements),
-          along(l.orders[0] | l.details[0] * 0x01000100u | (uint32_t)l.details[1] << 16),
+          along(order_of_row(l, 0) | order_of_row(l, 1) << 8 | order_of_row(l, 2) << 16 |
+                order_of_row(l, 3) << 24),
           between(l.orders[1])
     {
     }

@@ -63,9 +63,6 @@ template <typename T> struct cell_rows {
     }
 };
 
-/* Every fourth row is the first of a cycle. */
-constexpr uint32_t CYCLE = 1u << FLOAT_LEVELS;
-
 /* What a thread does at a time: some rows of a column, as far as shared memory has them. */
 struct column_piece {
     uint32_t column, begin, end;
@@ -174,12 +171,6 @@ __device__ inline void subtract_fourth_rows(const cell_rows<T> &r, uint32_t orde
         }
         __syncthreads();
     }
-}
-
-/* The order along x of row y. */
-__device__ inline uint32_t order_of_row(const float_layout &l, uint32_t y)
-{
-    return y % CYCLE == 0 ? l.orders[0] : l.details[y % 2 == 0];
 }
 
 /* The rows that a group and the values before it lie in, two at most. */

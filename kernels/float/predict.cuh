@@ -6,6 +6,15 @@
 
 namespace bale_float
 {
+/* Every fourth row is the first of a cycle. */
+constexpr uint32_t CYCLE = 1u << FLOAT_LEVELS;
+
+/* The order along x of row y. */
+__device__ inline uint32_t order_of_row(const float_layout &l, uint32_t y)
+{
+    return y % CYCLE == 0 ? l.orders[0] : l.details[y % 2 == 0];
+}
+
 /* Rows that a prediction needs on either side, at most. */
 constexpr uint32_t SIDE = 3, DIFFERENCES = 2 * SIDE - 1;
 
