@@ -3,6 +3,7 @@
 
 #include "format/err.h"
 #include "fs/base/memory_state.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/lock.h"
 
 #define PAGE ((size_t)BALE_FREE_BLOCKS_PAGE)
@@ -53,7 +54,7 @@ int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory *
     memory->free_blocks.limit = cap / 8;
     bale_short_lock_init(&memory->lock);
     pthread_mutex_init(&memory->room_lock, NULL);
-    pthread_cond_init(&memory->pinner_wake, NULL);
+    bale_cond_init(&memory->pinner_wake);
     bale_free_map_init(&memory->free, 0, PAGE);
     bale_free_map_init(&memory->quarantined, memory->room + PAGE,
                        PAGE); /* no range touches the end of the map */
@@ -140,6 +141,7 @@ void *bale_memory_allocate(struct bale_memory *memory, size_t size)
         !find_block(memory, length, &position))
         goto out;
     memory->allocated += length;
+    memory->allocations++;
     if (position + length > memory->high) {
         memory->high = position + length;
         bale_memory_wake_pinner(memory);

@@ -53,10 +53,10 @@ void bale_memory_trim(struct bale_memory *memory);
 void bale_memory_trim_unpinned(struct bale_memory *memory);
 
 /* Starts a thread that pins the arena in steps of 32 MiB: the whole arena if `all` is set, else a
- * quarter more than was ever allocated, and at least a quarter of the cap or 256 MiB, whichever is
- * less. It calls pin for one step after the other, without locks, and ends when pin fails. Pinned
- * memory stays resident until the process ends, even after destroy, because a device may still read
- * it; bale_memory_trim leaves it alone. Call it once.
+ * quarter more than was ever allocated, and at least a quarter of the cap: of that 256 MiB at once,
+ * and up to 1 GiB while nothing is allocated. It calls pin for one step after the other, without
+ * locks, and ends when pin fails. Pinned memory stays resident until the process ends, even after
+ * destroy, because a device may still read it; bale_memory_trim leaves it alone. Call it once.
  *
  * pin_end returns when pin is not running and will not be called again; after it, pin_begin does
  * nothing. If pin hangs, pin_end leaves the thread behind after BALE_PATIENCE_S seconds: then the
@@ -65,8 +65,9 @@ void bale_memory_pin_begin(struct bale_memory *memory, bool all,
                            int (*pin)(void *arg, void *start, size_t size), void *arg);
 void bale_memory_pin_end(struct bale_memory *memory);
 
-/* Bytes that pin was called for. */
+/* Bytes that pin was called for, and whether less is pinned than should be by now. */
 uint64_t bale_memory_pinned(const struct bale_memory *memory);
+bool bale_memory_is_pinning(const struct bale_memory *memory);
 
 /* Counts bytes that were allocated elsewhere; negative when they are freed. */
 void bale_memory_count(struct bale_memory *memory, int64_t bytes);

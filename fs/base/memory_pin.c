@@ -1,22 +1,44 @@
 /* Pins the arena, step by step, on a thread of its own. */
 #include "format/err.h"
 #include "fs/base/memory_state.h"
+#include "kernels/base/cond.h"
 #include "kernels/base/join.h"
 #include "kernels/base/thread.h"
 
 #define PIN_STEP ((uint64_t)32 << 20)
-#define PIN_AHEAD ((uint64_t)256 << 20)
+#define FIRST_MOST ((uint64_t)256 << 20)
+#define AHEAD_MOST ((uint64_t)1 << 30)
+#define QUIET_NS (50 * BALE_MILLISECOND_NS)
 
-/* Whether to pin another step. A quarter of the cap, 256 MiB at most, is pinned before anything is
- * used, so that a burst finds it so, and later a quarter more than was ever allocated: not more,
- * for while the driver pins, batches wait. Pinned memory stays resident, used or not, so it must
- * leave room for what is counted elsewhere. Under the lock. */
-static bool wants_pin_step(const struct bale_memory *memory)
+static uint64_t quarter_of_cap(const struct bale_memory *memory, uint64_t most)
 {
-    uint64_t least = memory->cap / 4 < PIN_AHEAD ? memory->cap / 4 : PIN_AHEAD;
-    uint64_t used = memory->high + memory->high / 4;
+    uint64_t quarter = memory->cap / 4;
 
-    return (memory->pin_all || memory->pinned < (used > least ? used : least)) &&
+    return quarter < most ? quarter : most;
+}
+
+/* What is to be pinned at once: a quarter more than was ever allocated, or what a first burst
+ * needs. Not more, for while the driver pins, batches wait. Under the lock. */
+static uint64_t due(const struct bale_memory *memory)
+{
+    uint64_t used = memory->high + memory->high / 4;
+    uint64_t first = quarter_of_cap(memory, FIRST_MOST);
+
+    return used > first ? used : first;
+}
+
+/* What is pinned when nothing was allocated for a while, so that the next burst need not wait for
+ * it. Under the lock. */
+static uint64_t ahead(const struct bale_memory *memory)
+{
+    return quarter_of_cap(memory, AHEAD_MOST);
+}
+
+/* Whether a step is missing up to the target. Pinned memory stays resident, used or not, so it must
+ * leave room for what is counted elsewhere. Under the lock. */
+static bool lacks_step(const struct bale_memory *memory, uint64_t target)
+{
+    return (memory->pin_all || memory->pinned < target) &&
            memory->pinned + PIN_STEP <= bale_memory_allowance(memory);
 }
 
@@ -25,31 +47,53 @@ uint64_t bale_memory_pinned(const struct bale_memory *memory)
     return atomic_load_explicit(&memory->pinned, memory_order_relaxed);
 }
 
+bool bale_memory_is_pinning(const struct bale_memory *memory)
+{
+    return atomic_load_explicit(&memory->pinning, memory_order_relaxed);
+}
+
 void bale_memory_wake_pinner(struct bale_memory *memory)
 {
-    if (memory->pinner_started && wants_pin_step(memory))
+    if (!memory->pinner_started || memory->pinner_ending)
+        return;
+    memory->pinning = lacks_step(memory, due(memory));
+    if (memory->pinning || lacks_step(memory, ahead(memory)))
         pthread_cond_signal(&memory->pinner_wake);
+}
+
+/* Waits until it is time to pin another step. False: the thread is to end. Under the lock. */
+static bool wait_for_step(struct bale_memory *memory)
+{
+    while (!memory->pinner_ending && !lacks_step(memory, due(memory))) {
+        uint64_t allocations = memory->allocations;
+        memory->pinning = false;
+        if (!lacks_step(memory, ahead(memory)))
+            pthread_cond_wait(&memory->pinner_wake, &memory->lock);
+        else if (!bale_cond_wait_until(&memory->pinner_wake, &memory->lock,
+                                       bale_clock_ns() + QUIET_NS) &&
+                 memory->allocations == allocations)
+            break;
+    }
+    return !memory->pinner_ending;
 }
 
 static void *memory_pin_thread(void *arg)
 {
     struct bale_memory *memory = arg;
-    int err = BALE_OK;
 
     pthread_mutex_lock(&memory->lock);
-    while (err == BALE_OK && !memory->pinner_ending) {
-        if (!wants_pin_step(memory)) {
-            pthread_cond_wait(&memory->pinner_wake, &memory->lock);
-            continue;
-        }
+    while (wait_for_step(memory)) {
         uint64_t position = memory->pinned;
         memory->pinned += PIN_STEP;
         pthread_mutex_unlock(&memory->lock);
-        err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
+        int err = memory->pin(memory->pin_arg, memory->arena + position, PIN_STEP);
         pthread_mutex_lock(&memory->lock);
-        if (err != BALE_OK)
+        if (err != BALE_OK) {
             memory->pinned = position;
+            memory->pinner_ending = true;
+        }
     }
+    memory->pinning = false;
     pthread_mutex_unlock(&memory->lock);
     return NULL;
 }
@@ -64,6 +108,7 @@ void bale_memory_pin_begin(struct bale_memory *memory, bool all,
         memory->pin_arg = arg;
         memory->pinner_started =
             bale_thread_start(&memory->pinner, "balefs-pin", memory_pin_thread, memory) == 0;
+        bale_memory_wake_pinner(memory);
     }
     pthread_mutex_unlock(&memory->lock);
 }

@@ -27,10 +27,12 @@ struct bale_memory {
     void *on_room_arg;
 
     /* Pinning. */
-    uint64_t high; /* end of what was ever allocated */
+    uint64_t high;        /* end of what was ever allocated */
+    uint64_t allocations; /* how often something was allocated */
     /* Bytes from the arena's start, including the step that is being pinned; read without the lock,
      * too. */
     atomic_uint_fast64_t pinned;
+    atomic_bool pinning; /* a step is due; read without the lock, too */
     bool pin_all;
     int (*pin)(void *arg, void *start, size_t size);
     void *pin_arg;

@@ -194,7 +194,7 @@ static bool may_take(const struct bale_flush *flush)
     return !file->discarded && atomic_load(&flush->error) == BALE_OK &&
            flush->taken < flush->taken_most &&
            bale_now_ms() < flush->begun_ms + volume->stream_ms &&
-           atomic_load(&volume->dirty) < atomic_load(&volume->dirty_limit) / 2;
+           atomic_load(&volume->dirty) < bale_reserve_dirty_limit(volume) / 2;
 }
 
 /* Takes and plans what is dirty now. *taken: NULL if there is nothing, or no memory: then what the
@@ -302,7 +302,7 @@ static void flush_open(struct bale_flush *flush, struct bale_take *take)
 
     flush->more_job.run = take_more_job;
     flush->more_job.turn.user = flush->change->job.turn.user;
-    flush->taken_most = atomic_load(&file->volume->dirty_limit) / 4;
+    flush->taken_most = bale_reserve_dirty_limit(file->volume) / 4;
     flush->begun_ms = bale_now_ms();
     pthread_mutex_lock(&file->lock);
     add_take(flush, take);

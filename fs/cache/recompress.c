@@ -200,7 +200,7 @@ static bool is_busy(struct bale_volume *volume)
         atomic_load(&volume->stats.read_hits) + atomic_load(&volume->stats.read_misses);
     bool read = atomic_exchange(&volume->reads_noted, reads) != reads;
 
-    return read || atomic_load(&volume->dirty) > atomic_load(&volume->dirty_limit) / 64 ||
+    return read || atomic_load(&volume->dirty) > bale_reserve_dirty_limit(volume) / 64 ||
            bale_volume_writes_wait(volume);
 }
 

@@ -15,6 +15,7 @@
 
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)
+#define DIRTY_UNPINNED ((uint64_t)512 << 20) /* the most, however little is pinned */
 #define STREAM_MOST ((uint64_t)16 << 20)
 #define QUOTA_BLOCK 1024u
 #define STREAM_MS 500u
@@ -273,7 +274,6 @@ void bale_reserve_make(struct bale_volume *volume)
     uint64_t dirty = make_file(volume, cap / 2);
 
     atomic_store(&volume->dirty_limit, dirty);
-    volume->dirty_limit_before = dirty;
     volume->unevictable_limit = cap / 8 * 5;
     volume->stream_ms = STREAM_MS;
     volume->stream_bytes = dirty / 8 < STREAM_MOST ? dirty / 8 : STREAM_MOST;
@@ -313,12 +313,12 @@ void bale_reserve_grow(struct bale_volume *volume)
 
 uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume)
 {
-    uint64_t limit = atomic_load(&volume->dirty_limit), before = volume->dirty_limit_before;
-    uint64_t reach = bale_memory_pinned(volume->memory) / 2;
+    uint64_t limit = atomic_load(&volume->dirty_limit);
+    uint64_t pinned = bale_memory_pinned(volume->memory);
+    uint64_t reach = pinned / 2 > DIRTY_UNPINNED ? pinned / 2 : DIRTY_UNPINNED;
+    bool follows = volume->options.memory ? bale_memory_is_pinning(volume->memory) : pinned > 0;
 
-    if (limit <= before || reach >= limit)
-        return limit;
-    return reach > before ? reach : before;
+    return follows && reach < limit ? reach : limit;
 }
 
 bool bale_reserve_is_pressed(struct bale_volume *volume)

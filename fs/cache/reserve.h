@@ -11,8 +11,9 @@ void bale_reserve_make(struct bale_volume *volume);
 /* After the memory's cap has grown: reserves more space, and then raises the limit of dirty data to
  * what that backs. */
 void bale_reserve_grow(struct bale_volume *volume);
-/* The most that may be dirty now. Where the limit has grown for a GPU, half of what is pinned: the
- * rest is for what the GPU makes of it, and what lies elsewhere is work for the processors. */
+/* The most that may be dirty now. With a GPU that is half of what is pinned, or 512 MiB if that is
+ * more: the other half is for what the GPU makes of it, and what lies elsewhere is work for the
+ * processors. Where memory= was given, so only until what is used is pinned. */
 uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume);
 /* Whether it is time to write out what there is. */
 bool bale_reserve_is_pressed(struct bale_volume *volume);

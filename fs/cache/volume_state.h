@@ -42,8 +42,7 @@ struct bale_volume {
     /* What the reserve backs; what may be dirty now says bale_reserve_dirty_limit. Both grow with the
      * memory's cap (grow.h). */
     atomic_uint_fast64_t unevictable_limit, dirty_limit;
-    uint64_t dirty_limit_before; /* as it was before it grew; constant */
-    int claim;                   /* bale_memory_claim's descriptor, or -1 */
+    int claim; /* bale_memory_claim's descriptor, or -1 */
     struct bale_job grow_job;
     atomic_bool grow_due; /* a GPU has opened, and the flusher has not begun yet */
 

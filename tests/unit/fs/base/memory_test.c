@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "format/err.h"
 #include "tests/check.h"
@@ -209,6 +210,40 @@ static void test_pinning_all(void)
     sem_destroy(&pins.done);
 }
 
+static int pin_nothing(void *arg, void *start, size_t size)
+{
+    (void)arg;
+    (void)start;
+    (void)size;
+    return BALE_OK;
+}
+
+static void wait_for_pins(const struct bale_memory *memory, uint64_t bytes)
+{
+    while (bale_memory_pinned(memory) < bytes || bale_memory_is_pinning(memory))
+        usleep(1000);
+    usleep(100000); /* in which a pinner that went on would */
+    CHECK_EQ_U(bale_memory_pinned(memory), bytes);
+}
+
+/* Without any use a quarter of the cap is pinned, but 1 GiB at most; a cap that grows has more of
+ * it. */
+static void test_pinning_ahead(void)
+{
+    struct bale_memory *memory;
+
+    CHECK_EQ(bale_memory_create_growing(48 * STEP, 512 * STEP, &memory), 0);
+    bale_memory_pin_begin(memory, false, pin_nothing, NULL);
+    wait_for_pins(memory, 12 * STEP);
+    bale_memory_grow(memory, 64 * STEP);
+    wait_for_pins(memory, 16 * STEP);
+    bale_memory_grow(memory, 512 * STEP);
+    wait_for_pins(memory, 32 * STEP);
+    CHECK(bale_memory_allocate(memory, 32 * STEP));
+    wait_for_pins(memory, 40 * STEP);
+    bale_memory_destroy(memory);
+}
+
 /* A step that cannot be pinned is as it was, and is the last that is tried. */
 static void test_no_pinning(void)
 {
@@ -335,6 +370,7 @@ int main(void)
     test_pinning();
     test_growing();
     test_pinning_all();
+    test_pinning_ahead();
     test_aside();
     test_aside_for_good();
     test_no_pinning();

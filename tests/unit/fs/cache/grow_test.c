@@ -2,6 +2,7 @@
 #include "fs/cache/grow.h"
 
 #include <fcntl.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -93,20 +94,6 @@ static void grows(void)
     unlink(path);
 }
 
-static int pin(void *arg, void *start, size_t size)
-{
-    (void)arg;
-    (void)start;
-    (void)size;
-    return BALE_OK;
-}
-
-static void wait_for_pins(const struct bale_volume *volume, uint64_t bytes)
-{
-    while (bale_memory_pinned(volume->memory) < bytes)
-        usleep(1000);
-}
-
 /* The flusher has it grow once a GPU is open, not before. */
 static void grows_for_gpu(void)
 {
@@ -120,26 +107,58 @@ static void grows_for_gpu(void)
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
 }
 
-/* What may be dirty follows what is pinned, from the limit as it was before up to the one it has
- * grown to. */
-static void dirty_follows_pins(void)
+/* Pins a step for each post. */
+static int pin(void *gate, void *start, size_t size)
 {
-    static const struct {
-        uint64_t before, limit, expected; /* 4 units are pinned */
-    } cases[] = {
-        {UNIT, UNIT, UNIT},     {UNIT, 4 * UNIT, 2 * UNIT}, {3 * UNIT, 4 * UNIT, 3 * UNIT},
-        {UNIT / 2, UNIT, UNIT}, {2 * UNIT, UNIT, UNIT}, /* a full store has lowered it */
-    };
-    struct bale_volume *volume = make_volume(4 * UNIT, -1);
+    (void)start;
+    (void)size;
+    sem_wait(gate);
+    return BALE_OK;
+}
 
-    bale_memory_pin_begin(volume->memory, true, pin, NULL);
-    wait_for_pins(volume, 4 * UNIT);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        volume->dirty_limit_before = cases[i].before;
+struct limit_case {
+    bool given; /* the user has said how much memory */
+    uint64_t limit, expected;
+};
+
+static void check_limits(struct bale_volume *volume, const struct limit_case *cases, size_t count)
+{
+    uint64_t given = volume->options.memory;
+
+    for (size_t i = 0; i < count; i++) {
+        volume->options.memory = cases[i].given ? given : 0;
         atomic_store(&volume->dirty_limit, cases[i].limit);
         CHECK_EQ_U(bale_reserve_dirty_limit(volume), cases[i].expected);
     }
+    volume->options.memory = given;
+}
+
+/* What may be dirty follows what is pinned: by default always, and where the user has said how much
+ * memory there is, until everything is pinned that should be. */
+static void dirty_follows_pins(void)
+{
+    static const struct limit_case before[] = {{true, 32 * UNIT, 32 * UNIT},
+                                               {false, 32 * UNIT, 32 * UNIT}};
+    static const struct limit_case during[] = {
+        {true, 32 * UNIT, 8 * UNIT}, {false, 32 * UNIT, 8 * UNIT}, {false, 4 * UNIT, 4 * UNIT}};
+    static const struct limit_case after[] = {
+        {true, 48 * UNIT, 48 * UNIT}, {false, 48 * UNIT, 32 * UNIT}, {false, UNIT, UNIT}};
+    struct bale_volume *volume = make_volume(64 * UNIT, -1);
+    sem_t gate;
+
+    sem_init(&gate, 0, 0);
+    check_limits(volume, before, sizeof before / sizeof *before);
+    bale_memory_pin_begin(volume->memory, true, pin, &gate);
+    while (bale_memory_pinned(volume->memory) == 0)
+        usleep(1000);
+    check_limits(volume, during, sizeof during / sizeof *during);
+    for (int i = 0; i < 128; i++)
+        sem_post(&gate);
+    while (bale_memory_is_pinning(volume->memory))
+        usleep(1000);
+    check_limits(volume, after, sizeof after / sizeof *after);
     CHECK_EQ(bale_volume_destroy(volume), BALE_OK);
+    sem_destroy(&gate);
 }
 
 int main(void)
