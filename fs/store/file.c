@@ -139,9 +139,21 @@ int bale_store_subdirectory_open(int dir, const char *name, int *fd)
     return open_directory(dir, name, O_PATH, fd);
 }
 
+/* Whether the file has had the name ever since its attributes were st: while another one has it, the
+ * file may be written to. It has the name now, and neither gets nor loses one without a change of
+ * its ctime. */
+static bool was_named(int dir, const char *name, int fd, const struct stat *st)
+{
+    struct stat named, now;
+
+    return fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &now) == 0 &&
+           named.st_dev == st->st_dev && named.st_ino == st->st_ino &&
+           now.st_ctim.tv_sec == st->st_ctim.tv_sec && now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
+}
+
 static int read_once(int dir, const char *name, size_t max, char **text, size_t *length)
 {
-    struct stat st, after;
+    struct stat st;
     char *buffer = NULL;
     size_t have = 0;
     int fd;
@@ -175,9 +187,7 @@ static int read_once(int dir, const char *name, size_t max, char **text, size_t 
         if (got > 0)
             have += (size_t)got;
     }
-    /* If the file has lost its name to another one, that other may be written to already. */
-    if (fstat(fd, &after) < 0 || after.st_ctim.tv_sec != st.st_ctim.tv_sec ||
-        after.st_ctim.tv_nsec != st.st_ctim.tv_nsec) {
+    if (!was_named(dir, name, fd, &st)) {
         e = EAGAIN;
         goto out;
     }

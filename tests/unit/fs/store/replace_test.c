@@ -43,7 +43,7 @@ static void replace_often(void)
 
     for (int i = 0; i < 10000; i++) {
         int length = snprintf(text, sizeof text, "{\"a\": %d, \"pad\": \"%*d\", \"b\": %d}", i,
-                              100 + i % 2 * 2000, i, i);
+                              100 + i / 2 % 2 * 2000, i, i); /* two files take turns */
 
         if (!CHECK_EQ(bale_store_file_replace(replaced, "d", text, (size_t)length, true), 0))
             break;
