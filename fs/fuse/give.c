@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
+#include "fs/base/timespec.h"
+
 #define GIVE_MOST ((uint64_t)64 << 10)
 #define EXPECTED 16u /* opens that are taken to be like the one whose file was read */
 
@@ -64,11 +66,10 @@ static void store(struct bale_opened *opened, const struct bale_read *read)
 /* The kernel shows the access time that it was told before the file was opened. */
 static void tell_access_time(const struct bale_opened *opened, const struct bale_file *file)
 {
-    const struct timespec *before = &opened->backing.st_atim;
     struct stat st;
 
     if (fstat(bale_file_fd(file), &st) != 0 ||
-        (st.st_atim.tv_sec == before->tv_sec && st.st_atim.tv_nsec == before->tv_nsec))
+        bale_nanoseconds_of(st.st_atim) == bale_nanoseconds_of(opened->backing.st_atim))
         return;
     (void)fuse_lowlevel_notify_inval_inode(opened->mount->session,
                                            bale_ino_of(opened->mount, opened->node), -1, 0);

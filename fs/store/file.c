@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "fs/base/open.h"
+#include "fs/base/timespec.h"
 #include "fs/store/store.h"
 
 #define TRIES 10 /* to read a file that is replaced meanwhile */
@@ -148,7 +149,7 @@ static bool was_named(int dir, const char *name, int fd, const struct stat *st)
 
     return fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &now) == 0 &&
            named.st_dev == st->st_dev && named.st_ino == st->st_ino &&
-           now.st_ctim.tv_sec == st->st_ctim.tv_sec && now.st_ctim.tv_nsec == st->st_ctim.tv_nsec;
+           bale_nanoseconds_of(now.st_ctim) == bale_nanoseconds_of(st->st_ctim);
 }
 
 static int read_once(int dir, const char *name, size_t max, char **text, size_t *length)
