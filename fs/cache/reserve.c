@@ -15,7 +15,7 @@
 
 #define RESERVE_SLACK ((uint64_t)1 << 20)
 #define DIRTY_LEAST ((uint64_t)1 << 20)
-#define DIRTY_UNPINNED ((uint64_t)512 << 20) /* the most, however little is pinned */
+#define DIRTY_UNPINNED ((uint64_t)512 << 20) /* may be dirty, however little is pinned */
 #define STREAM_MOST ((uint64_t)16 << 20)
 #define QUOTA_BLOCK 1024u
 #define STREAM_MS 500u
@@ -311,12 +311,13 @@ void bale_reserve_grow(struct bale_volume *volume)
     atomic_store(&volume->unevictable_limit, cap / 8 * 5);
 }
 
+/* Without memory= more than DIRTY_UNPINNED is backed only once the memory has grown for a GPU. */
 uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume)
 {
     uint64_t limit = atomic_load(&volume->dirty_limit);
     uint64_t pinned = bale_memory_pinned(volume->memory);
     uint64_t reach = pinned / 2 > DIRTY_UNPINNED ? pinned / 2 : DIRTY_UNPINNED;
-    bool follows = volume->options.memory ? bale_memory_is_pinning(volume->memory) : pinned > 0;
+    bool follows = !volume->options.memory || bale_memory_is_pinning(volume->memory);
 
     return follows && reach < limit ? reach : limit;
 }

@@ -11,9 +11,10 @@ void bale_reserve_make(struct bale_volume *volume);
 /* After the memory's cap has grown: reserves more space, and then raises the limit of dirty data to
  * what that backs. */
 void bale_reserve_grow(struct bale_volume *volume);
-/* The most that may be dirty now. With a GPU that is half of what is pinned, or 512 MiB if that is
- * more: the other half is for what the GPU makes of it, and what lies elsewhere is work for the
- * processors. Where memory= was given, so only until what is used is pinned. */
+/* The most that may be dirty now: what the reserve backs, but with a GPU not more than half of what
+ * is pinned, or 512 MiB if that is more. The other half is for what the GPU makes of it, and what
+ * lies elsewhere is work for the processors. Where memory= was given, that holds only while less is
+ * pinned than should be by now. So the limit falls when a GPU opens, maybe below what is dirty. */
 uint64_t bale_reserve_dirty_limit(const struct bale_volume *volume);
 /* Whether it is time to write out what there is. */
 bool bale_reserve_is_pressed(struct bale_volume *volume);

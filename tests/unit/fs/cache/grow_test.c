@@ -133,12 +133,12 @@ static void check_limits(struct bale_volume *volume, const struct limit_case *ca
     volume->options.memory = given;
 }
 
-/* What may be dirty follows what is pinned: by default always, and where the user has said how much
- * memory there is, until everything is pinned that should be. */
+/* What may be dirty follows what is pinned: by default always, even if nothing is, and where the
+ * user has said how much memory there is, until everything is pinned that should be. */
 static void dirty_follows_pins(void)
 {
     static const struct limit_case before[] = {{true, 32 * UNIT, 32 * UNIT},
-                                               {false, 32 * UNIT, 32 * UNIT}};
+                                               {false, 32 * UNIT, 8 * UNIT}};
     static const struct limit_case during[] = {
         {true, 32 * UNIT, 8 * UNIT}, {false, 32 * UNIT, 8 * UNIT}, {false, 4 * UNIT, 4 * UNIT}};
     static const struct limit_case after[] = {
