@@ -55,6 +55,7 @@ int bale_memory_create_growing(uint64_t cap, uint64_t most, struct bale_memory *
     bale_short_lock_init(&memory->lock);
     pthread_mutex_init(&memory->room_lock, NULL);
     bale_cond_init(&memory->pinner_wake);
+    memory->is_scarce = bale_memory_is_scarce;
     bale_free_map_init(&memory->free, 0, PAGE);
     bale_free_map_init(&memory->quarantined, memory->room + PAGE,
                        PAGE); /* no range touches the end of the map */

@@ -54,9 +54,10 @@ void bale_memory_trim_unpinned(struct bale_memory *memory);
 
 /* Starts a thread that pins the arena in steps of 32 MiB: the whole arena if `all` is set, else a
  * quarter more than was ever allocated, and at least a quarter of the cap: of that 256 MiB at once,
- * and up to 1 GiB while nothing is allocated. It calls pin for one step after the other, without
- * locks, and ends when pin fails. Pinned memory stays resident until the process ends, even after
- * destroy, because a device may still read it; bale_memory_trim leaves it alone. Call it once.
+ * and up to 1 GiB while nothing is allocated and memory is not scarce. It calls pin for one step
+ * after the other, without locks, and ends when pin fails. Pinned memory stays resident until the
+ * process ends, even after destroy, because a device may still read it; bale_memory_trim leaves it
+ * alone. Call it once.
  *
  * pin_end returns when pin is not running and will not be called again; after it, pin_begin does
  * nothing. If pin hangs, pin_end leaves the thread behind after BALE_PATIENCE_S seconds: then the

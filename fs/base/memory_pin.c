@@ -61,18 +61,40 @@ void bale_memory_wake_pinner(struct bale_memory *memory)
         pthread_cond_signal(&memory->pinner_wake);
 }
 
-/* Waits until it is time to pin another step. False: the thread is to end. Under the lock. */
+/* Waits a while. Whether nothing was allocated meanwhile. Under the lock. */
+static bool wait_for_quiet(struct bale_memory *memory)
+{
+    uint64_t allocations = memory->allocations;
+
+    return !bale_cond_wait_until(&memory->pinner_wake, &memory->lock, bale_clock_ns() + QUIET_NS) &&
+           memory->allocations == allocations;
+}
+
+/* Whether programs need what would be pinned ahead. This reads files, so it gives the lock up. */
+static bool is_scarce(struct bale_memory *memory)
+{
+    pthread_mutex_unlock(&memory->lock);
+    bool scarce = memory->is_scarce();
+    pthread_mutex_lock(&memory->lock);
+    return scarce;
+}
+
+/* Waits until it is time to pin another step. Once memory was scarce, nothing is pinned ahead until
+ * a step was due or the cap has grown. False: the thread is to end. Under the lock. */
 static bool wait_for_step(struct bale_memory *memory)
 {
+    bool scarce = false;
+
     while (!memory->pinner_ending && !lacks_step(memory, due(memory))) {
-        uint64_t allocations = memory->allocations;
         memory->pinning = false;
-        if (!lacks_step(memory, ahead(memory)))
+        if (scarce || !lacks_step(memory, ahead(memory))) {
             pthread_cond_wait(&memory->pinner_wake, &memory->lock);
-        else if (!bale_cond_wait_until(&memory->pinner_wake, &memory->lock,
-                                       bale_clock_ns() + QUIET_NS) &&
-                 memory->allocations == allocations)
-            break;
+            scarce = false;
+        } else if (wait_for_quiet(memory)) {
+            scarce = is_scarce(memory);
+            if (!scarce)
+                break;
+        }
     }
     return !memory->pinner_ending;
 }

@@ -34,6 +34,7 @@ struct bale_memory {
     atomic_uint_fast64_t pinned;
     atomic_bool pinning; /* a step is due; read without the lock, too */
     bool pin_all;
+    bool (*is_scarce)(void); /* bale_memory_is_scarce; constant once the pinner has started */
     int (*pin)(void *arg, void *start, size_t size);
     void *pin_arg;
     pthread_t pinner;

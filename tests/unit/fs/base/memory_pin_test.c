@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
-#include "fs/base/memory.h"
+#include "fs/base/memory_state.h"
 #include "tests/check.h"
 
 #define STEP ((size_t)32 << 20)
@@ -161,6 +161,15 @@ static void wait_for_pins(const struct bale_memory *memory, uint64_t bytes)
     CHECK_EQ_U(bale_memory_pinned(memory), bytes);
 }
 
+static atomic_bool scarce;
+static atomic_int looks; /* whether memory is scarce */
+
+static bool is_scarce(void)
+{
+    atomic_fetch_add(&looks, 1);
+    return atomic_load(&scarce);
+}
+
 /* Without any use a quarter of the cap is pinned, but 1 GiB at most; a cap that grows has more of
  * it. */
 static void test_pinning_ahead(void)
@@ -168,6 +177,7 @@ static void test_pinning_ahead(void)
     struct bale_memory *memory;
 
     CHECK_EQ(bale_memory_create_growing(48 * STEP, 512 * STEP, &memory), 0);
+    memory->is_scarce = is_scarce;
     bale_memory_pin_begin(memory, false, pin_nothing, NULL);
     wait_for_pins(memory, 12 * STEP);
     bale_memory_grow(memory, 64 * STEP);
@@ -176,6 +186,32 @@ static void test_pinning_ahead(void)
     wait_for_pins(memory, 32 * STEP);
     CHECK(bale_memory_allocate(memory, 32 * STEP));
     wait_for_pins(memory, 40 * STEP);
+    bale_memory_destroy(memory);
+}
+
+/* While memory is scarce, what is due is pinned, and no more. The pinner has looked once and waits,
+ * until another step is due or the cap grows. */
+static void test_scarce(void)
+{
+    struct bale_memory *memory;
+
+    CHECK_EQ(bale_memory_create_growing(48 * STEP, 64 * STEP, &memory), 0);
+    memory->is_scarce = is_scarce;
+    atomic_store(&scarce, true);
+    atomic_store(&looks, 0);
+    bale_memory_pin_begin(memory, false, pin_nothing, NULL);
+    while (atomic_load(&looks) == 0)
+        usleep(1000);
+    wait_for_pins(memory, 8 * STEP);
+    usleep(100000);
+    CHECK_EQ(atomic_load(&looks), 1);
+    CHECK(bale_memory_allocate(memory, 8 * STEP));
+    while (atomic_load(&looks) == 1)
+        usleep(1000);
+    wait_for_pins(memory, 10 * STEP);
+    atomic_store(&scarce, false);
+    bale_memory_grow(memory, 64 * STEP);
+    wait_for_pins(memory, 16 * STEP);
     bale_memory_destroy(memory);
 }
 
@@ -250,6 +286,7 @@ int main(void)
     test_growing();
     test_pinning_all();
     test_pinning_ahead();
+    test_scarce();
     test_no_pinning();
     test_kept_in_reach();
     test_aside_for_good();
