@@ -271,6 +271,7 @@ void bale_memory_grow(struct bale_memory *memory, uint64_t cap)
         memory->cap = cap;
         memory->free_blocks.limit = cap / 8;
         bale_memory_wake_pinner(memory);
+        pthread_cond_signal(&memory->pinner_wake); /* more is to be pinned ahead, too */
     }
     pthread_mutex_unlock(&memory->lock);
     bale_memory_tell_room(memory);

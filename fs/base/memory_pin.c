@@ -57,7 +57,7 @@ void bale_memory_wake_pinner(struct bale_memory *memory)
     if (!memory->pinner_started || memory->pinner_ending)
         return;
     memory->pinning = lacks_step(memory, due(memory));
-    if (memory->pinning || lacks_step(memory, ahead(memory)))
+    if (memory->pinning)
         pthread_cond_signal(&memory->pinner_wake);
 }
 

@@ -53,7 +53,8 @@ static inline uint64_t bale_memory_allowance(const struct bale_memory *memory)
     return counted > memory->cap - least ? least : memory->cap - counted;
 }
 
-/* memory_pin.c. Under the lock, after high or the cap has grown: more may have to be pinned. */
+/* memory_pin.c. Under the lock, after high or the cap has grown: a step may be due. What is pinned
+ * ahead needs no wake after allocations, since the pinner waits until there are none. */
 void bale_memory_wake_pinner(struct bale_memory *memory);
 
 #endif

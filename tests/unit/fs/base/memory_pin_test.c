@@ -203,9 +203,11 @@ static void test_scarce(void)
     while (atomic_load(&looks) == 0)
         usleep(1000);
     wait_for_pins(memory, 8 * STEP);
-    usleep(100000);
     CHECK_EQ(atomic_load(&looks), 1);
-    CHECK(bale_memory_allocate(memory, 8 * STEP));
+    CHECK(bale_memory_allocate(memory, STEP)); /* for which enough is pinned */
+    wait_for_pins(memory, 8 * STEP);
+    CHECK_EQ(atomic_load(&looks), 1);
+    CHECK(bale_memory_allocate(memory, 7 * STEP));
     while (atomic_load(&looks) == 1)
         usleep(1000);
     wait_for_pins(memory, 10 * STEP);
