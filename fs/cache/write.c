@@ -11,7 +11,7 @@
 #include "fs/cache/write_span.h"
 #include "kernels/base/container_of.h"
 
-#define OTHERS_PART 8u /* of dirty data: for users that have little */
+#define OTHERS_PART 8u /* of what may be dirty: for users that have little */
 
 struct write_op {
     struct bale_parked_write parked;
@@ -38,6 +38,16 @@ static bool exceeds(uint64_t used, uint64_t own, uint64_t length, uint64_t limit
     return length > left || (left - length < limit / OTHERS_PART && own >= left);
 }
 
+/* The limit of dirty data for a user who has `own` of it. When a GPU opens, the limit may fall below
+ * what is dirty; then nothing of it is left for others. So users who have less than the part that is
+ * kept for others are bound by what the reserve backs. */
+static uint64_t dirty_limit_for(const struct bale_volume *volume, uint64_t own)
+{
+    uint64_t limit = bale_reserve_dirty_limit(volume);
+
+    return own < limit / OTHERS_PART ? atomic_load(&volume->dirty_limit) : limit;
+}
+
 /* Whether a write of this length would exceed the limits of dirty data. */
 static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
 {
@@ -45,7 +55,7 @@ static bool must_wait(struct bale_volume *volume, uint32_t user, size_t length)
     uint64_t own = atomic_load(&volume->unevictable_of[user % BALE_TURNS]);
 
     return dirty > 0 &&
-           (exceeds(dirty, own, length, bale_reserve_dirty_limit(volume)) ||
+           (exceeds(dirty, own, length, dirty_limit_for(volume, own)) ||
             exceeds(atomic_load(&volume->unevictable), own, length, volume->unevictable_limit));
 }
 

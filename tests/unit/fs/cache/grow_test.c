@@ -10,7 +10,7 @@
 #include "format/err.h"
 #include "fs/base/memory_claim.h"
 #include "fs/cache/reserve.h"
-#include "tests/support/volume.h"
+#include "tests/unit/fs/cache/parked.h"
 
 #define UNIT ((uint64_t)64 << 20)
 
@@ -133,6 +133,39 @@ static void check_limits(struct bale_volume *volume, const struct limit_case *ca
     volume->options.memory = given;
 }
 
+/* Whether a write waits that a user begins who has `own` of the dirty bytes. */
+static bool waits(struct bale_volume *volume, uint64_t own, uint64_t dirty)
+{
+    atomic_uint_fast64_t *owns = &volume->unevictable_of[bale_working_for % BALE_TURNS];
+    struct bale_file *file = parked_open(volume);
+    struct bale_wait wait = BALE_WAIT;
+
+    atomic_fetch_add(owns, own);
+    atomic_fetch_add(&volume->dirty, dirty);
+    bale_file_write(file, 0, "data", 4, bale_wait_done, &wait);
+    bool parked = bale_volume_waiting_writes(volume) > 0;
+    atomic_fetch_sub(&volume->dirty, dirty);
+    atomic_fetch_sub(owns, own);
+    bale_volume_wake(volume);
+    CHECK_EQ(bale_wait_for(&wait), 4);
+    volume_file_close(file);
+    return parked;
+}
+
+/* 8 units may be dirty now, and 32 are backed. Users who have less than a unit need not wait for
+ * what others wrote before the limit fell, as long as they leave room for those who have less. */
+static void check_users(struct bale_volume *volume)
+{
+    CHECK(!waits(volume, 2 * UNIT, 6 * UNIT));
+    CHECK(!waits(volume, UNIT - 1, 7 * UNIT));
+    CHECK(waits(volume, UNIT, 7 * UNIT));
+    CHECK(waits(volume, UNIT, 16 * UNIT));
+    CHECK(!waits(volume, UNIT - 1, 16 * UNIT));
+    CHECK(!waits(volume, 0, 32 * UNIT - 4));
+    CHECK(waits(volume, UNIT / 2, 32 * UNIT - UNIT / 2));
+    CHECK(waits(volume, 0, 32 * UNIT));
+}
+
 /* What may be dirty follows what is pinned: by default always, even if nothing is, and where the
  * user has said how much memory there is, until everything is pinned that should be. */
 static void dirty_follows_pins(void)
@@ -146,12 +179,15 @@ static void dirty_follows_pins(void)
     struct bale_volume *volume = make_volume(64 * UNIT, -1);
     sem_t gate;
 
+    parked_stop_flusher(volume);
     sem_init(&gate, 0, 0);
     check_limits(volume, before, sizeof before / sizeof *before);
     bale_memory_pin_begin(volume->memory, true, pin, &gate);
     while (bale_memory_pinned(volume->memory) == 0)
         usleep(1000);
     check_limits(volume, during, sizeof during / sizeof *during);
+    atomic_store(&volume->dirty_limit, 32 * UNIT);
+    check_users(volume);
     for (int i = 0; i < 128; i++)
         sem_post(&gate);
     while (bale_memory_is_pinning(volume->memory))
