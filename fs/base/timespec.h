@@ -6,9 +6,10 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Times before 1677 and after 2262 do not fit into 64 bits: they wrap. */
 static inline int64_t bale_nanoseconds_of(struct timespec time)
 {
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    return (int64_t)((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
 }
 
 /* Times before the epoch too: tv_nsec is never negative. */

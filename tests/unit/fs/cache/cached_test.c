@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include "fs/base/pool.h"
+#include "fs/base/timespec.h"
 #include "tests/unit/fs/cache/guest.h"
 #include "tests/unit/fs/cache/model.h"
 
@@ -186,6 +187,15 @@ static void check_times(bool as_guest)
     free(m.bytes);
 }
 
+/* A time that does not fit is another one, and no undefined behaviour. */
+static void check_nanoseconds(void)
+{
+    const struct timespec before = {.tv_sec = -5, .tv_nsec = 1}, late = {.tv_sec = 10413792000};
+
+    CHECK_EQ(bale_nanoseconds_of(before), -INT64_C(4999999999));
+    CHECK_EQ(bale_nanoseconds_of(late), -INT64_C(8032952073709551616)); /* 2300 */
+}
+
 static uint64_t used_beside_cache(void)
 {
     struct bale_volume_stats stats;
@@ -229,6 +239,7 @@ int main(int argc, char **argv)
 {
     if (check_few(&argc, argv))
         rounds = 4;
+    check_nanoseconds();
     for (int caller_caches = 0; caller_caches < 2; caller_caches++) {
         model_begin(caller_caches);
         check_passing(caller_caches);
