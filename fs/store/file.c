@@ -142,13 +142,15 @@ int bale_store_subdirectory_open(int dir, const char *name, int *fd)
 
 /* Whether the file has had the name ever since its attributes were st: while another one has it, the
  * file may be written to. It has the name now, and neither gets nor loses one without a change of
- * its ctime. */
+ * its ctime. This needs a ctime that differs with each change that comes after it was read, which
+ * the usual file systems have with Linux 6.13 and later. Elsewhere changes within one tick of the
+ * clock (1 to 10 ms) look the same, and only another length shows them. */
 static bool was_named(int dir, const char *name, int fd, const struct stat *st)
 {
     struct stat named, now;
 
     return fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &now) == 0 &&
-           named.st_dev == st->st_dev && named.st_ino == st->st_ino &&
+           named.st_dev == st->st_dev && named.st_ino == st->st_ino && now.st_size == st->st_size &&
            bale_nanoseconds_of(now.st_ctim) == bale_nanoseconds_of(st->st_ctim);
 }
 
@@ -188,7 +190,7 @@ static int read_once(int dir, const char *name, size_t max, char **text, size_t 
         if (got > 0)
             have += (size_t)got;
     }
-    if (!was_named(dir, name, fd, &st)) {
+    if (have != (size_t)st.st_size || !was_named(dir, name, fd, &st)) {
         e = EAGAIN;
         goto out;
     }
