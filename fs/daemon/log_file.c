@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/same_inode.h"
 #include "kernels/base/cond.h"
 #include "kernels/base/thread.h"
 
@@ -166,7 +167,7 @@ static int keep_file(size_t length)
     struct stat st, named;
     bool gone = fstat(own.fd, &st) != 0 ||
                 fstatat(own.dir, own.name, &named, AT_SYMLINK_NOFOLLOW) != 0 ||
-                st.st_ino != named.st_ino || st.st_dev != named.st_dev;
+                !bale_same_inode(&st, &named);
     bool full = !gone && st.st_size > 0 && (uint64_t)st.st_size + length > FILE_MOST;
     int fd;
 

@@ -13,6 +13,7 @@
 
 #include "format/err.h"
 #include "fs/base/open.h"
+#include "fs/base/same_inode.h"
 #include "fs/base/timespec.h"
 #include "fs/store/store.h"
 
@@ -150,7 +151,7 @@ static bool was_named(int dir, const char *name, int fd, const struct stat *st)
     struct stat named, now;
 
     return fstatat(dir, name, &named, AT_SYMLINK_NOFOLLOW) == 0 && fstat(fd, &now) == 0 &&
-           named.st_dev == st->st_dev && named.st_ino == st->st_ino && now.st_size == st->st_size &&
+           bale_same_inode(&named, st) && now.st_size == st->st_size &&
            bale_nanoseconds_of(now.st_ctim) == bale_nanoseconds_of(st->st_ctim);
 }
 

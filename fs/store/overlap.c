@@ -7,12 +7,8 @@
 
 #include "format/err.h"
 #include "format/reason.h"
+#include "fs/base/same_inode.h"
 #include "fs/store/store.h"
-
-static bool same_inode(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
 
 /* Compares the inodes of path and of all directories above it: by path a bind mount would go
  * unnoticed. Ends where a directory may not be opened. */
@@ -23,11 +19,11 @@ static bool lies_in(const char *path, const struct stat *other)
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     while (fd >= 0 && fstat(fd, &st) == 0) {
-        found = same_inode(&st, other);
+        found = bale_same_inode(&st, other);
         int up = found ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         close(fd);
         fd = up;
-        if (fd >= 0 && fstat(fd, &above) == 0 && same_inode(&st, &above))
+        if (fd >= 0 && fstat(fd, &above) == 0 && bale_same_inode(&st, &above))
             break; /* "/" */
     }
     if (fd >= 0)
@@ -48,7 +44,7 @@ const char *bale_overlap_find(const char *store, const char *directory)
 
     if (stat(store, &s) != 0 || stat(directory, &d) != 0)
         return NULL;
-    return same_inode(&s, &d)       ? "it is the store itself"
+    return bale_same_inode(&s, &d)  ? "it is the store itself"
            : lies_in(directory, &s) ? "it lies inside the store"
            : lies_in(store, &d)     ? "the store lies inside it"
                                     : NULL;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/same_inode.h"
 
 /* Replaces the escapes \ooo for blank, tab, newline and backslash (proc(5)), in place. */
 static void unescape(char *text)
@@ -193,8 +194,7 @@ static bool is_same(const char *a, const char *b)
 {
     struct stat at, bt;
 
-    return stat(a, &at) == 0 && stat(b, &bt) == 0 && at.st_dev == bt.st_dev &&
-           at.st_ino == bt.st_ino;
+    return stat(a, &at) == 0 && stat(b, &bt) == 0 && bale_same_inode(&at, &bt);
 }
 
 static bool is_of_store(const struct bale_mount_line *mount, const void *store)

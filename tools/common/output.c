@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/same_inode.h"
 #include "tools/common/location.h"
 #include "tools/common/message.h"
 #include "tools/common/output_path.h"
@@ -43,7 +44,7 @@ static void catch_signals(void)
 
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
-    return S_ISREG(a->st_mode) && a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+    return S_ISREG(a->st_mode) && bale_same_inode(a, b);
 }
 
 void bale_output_source(const char *path, struct stat *st)

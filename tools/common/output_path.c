@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "format/err.h"
+#include "fs/base/same_inode.h"
 #include "fs/store/overlap.h"
 #include "tools/common/location.h"
 #include "tools/common/message.h"
@@ -44,7 +45,7 @@ static bool is_mount_of(const struct bale_location *location, const char *store)
     if (!location->mounted || stat(store, &ours) != 0)
         return false;
     if (location->store && stat(location->store, &theirs) == 0)
-        return theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+        return bale_same_inode(&theirs, &ours);
     if (asprintf(&below, "%s/%s", store, location->below) < 0)
         return false;
     bool same = stat(below, &ours) == 0 && stat(location->real, &theirs) == 0 &&

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "format/err.h"
+#include "fs/base/same_inode.h"
 #include "tools/common/message.h"
 #include "tools/common/program.h"
 
@@ -61,7 +62,7 @@ static bool same_namespace(int pid)
 
     snprintf(path, sizeof path, "/proc/%d/ns/mnt", pid);
     return stat("/proc/self/ns/mnt", &ours) == 0 && stat(path, &theirs) == 0 &&
-           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+           bale_same_inode(&ours, &theirs);
 }
 
 int bale_namespace_join(int pid)

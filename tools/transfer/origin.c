@@ -10,6 +10,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "fs/base/same_inode.h"
+#include "fs/base/timespec.h"
 #include "tools/transfer/move.h"
 
 #define HIDDEN ".balefs-moved." /* and then the name */
@@ -104,10 +106,9 @@ static bool lease(struct bale_transfer *transfer, const struct bale_origin_name 
 
 static bool is_unchanged(const struct stat *now, const struct stat *before)
 {
-    return now->st_dev == before->st_dev && now->st_ino == before->st_ino &&
-           now->st_size == before->st_size && now->st_nlink == before->st_nlink &&
-           now->st_ctim.tv_sec == before->st_ctim.tv_sec &&
-           now->st_ctim.tv_nsec == before->st_ctim.tv_nsec;
+    return bale_same_inode(now, before) && now->st_size == before->st_size &&
+           now->st_nlink == before->st_nlink &&
+           bale_nanoseconds_of(now->st_ctim) == bale_nanoseconds_of(before->st_ctim);
 }
 
 static void unlink_failed(struct bale_transfer *transfer, const struct bale_origin_name *one, int e)
@@ -160,7 +161,7 @@ static bool remove_name(struct bale_transfer *transfer, const struct bale_origin
 
     bool found = fstatat(one->dir->from, one->name, &now, AT_SYMLINK_NOFOLLOW) == 0;
     int e = found ? 0 : errno;
-    if (found && (now.st_ino != st->st_ino || now.st_dev != st->st_dev))
+    if (found && !bale_same_inode(&now, st))
         e = ESTALE;
     else if (found && leased >= 0)
         e = unlink_unopened(one, leased);
