@@ -17,7 +17,8 @@
 #include "fs/base/timespec.h"
 #include "fs/store/store.h"
 
-#define TRIES 10 /* to read a file that is replaced meanwhile */
+#define TRIES                                                                                      \
+    100 /* to read a file that is replaced meanwhile, by a program that does nothing else */
 
 /* Names and texts of a foreign store must not control the terminal. */
 void bale_text_printable(char *text)
