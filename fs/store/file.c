@@ -17,8 +17,7 @@
 #include "fs/base/timespec.h"
 #include "fs/store/store.h"
 
-#define TRIES                                                                                      \
-    100 /* to read a file that is replaced meanwhile, by a program that does nothing else */
+#define TRIES 100 /* to read a file that somebody replaces all the time */
 
 /* Names and texts of a foreign store must not control the terminal. */
 void bale_text_printable(char *text)
